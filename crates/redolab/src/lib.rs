@@ -6,6 +6,7 @@
 //!
 //! What it must not know: how a log works (`redo`), what a result means (`analysis`).
 
+pub mod archived;
 pub mod budget;
 pub mod cleanup;
 pub mod cli;

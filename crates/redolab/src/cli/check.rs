@@ -1,19 +1,21 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
 use super::common::{
-    DriverArgs, EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
+    DriverArgs, EventArgs, LogArgs, OutputArgs, PlacesArgs, SafetyArgs, SessionArgs, StoreArgs,
+    command_line,
 };
 use super::console::{ReportTo, Terminal};
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::NeedArgs;
 use super::values::{self, Ladder};
-use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, explain};
 use crate::experiment::plan::{
-    ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, MeasurementPlan,
+    ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, MeasurementPlan, PlannedTarget,
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, layers, placement, table, verdict, workers};
+use crate::output::{back_end, layers, placement, slow_writes, table, verdict, workers};
+use crate::store::Store;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -35,32 +37,41 @@ pub(crate) struct CheckArgs {
     /// A directory on the device (log files are created in a folder of redolab's own and removed at
     /// the end), or a raw block device (which is overwritten and needs --destroy)
     #[arg(default_value = ".")]
-    path: PathBuf,
+    pub(super) path: PathBuf,
     #[command(flatten)]
-    driver: DriverArgs,
+    pub(super) places: PlacesArgs,
+    #[command(flatten)]
+    pub(super) driver: DriverArgs,
     /// Run a short check of about 20 seconds
     #[arg(long)]
-    quick: bool,
+    pub(super) quick: bool,
+    /// Explain what a commit waits for, instead of judging the device: LGWR-LAT1 with 8 jobs in
+    /// interleaved rounds with WAIT IMMEDIATE and NOWAIT BATCH, with fewer and more busy threads
+    /// than processors, and with every way of waiting. It divides log file sync into I/O, group
+    /// commit, CPU and log writer, with intervals. It takes about a minute, with --quick about 20
+    /// seconds
+    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events"])]
+    explain_latency: bool,
     /// Exit with 3 also if the verdict is conditional
     #[arg(long)]
     strict: bool,
     /// Numbers of jobs of each workload, such as 1,8,32 or 2..64 (doubling)
     /// [default: 1,2,8,32,64]
     #[arg(long, value_name = "LADDER", value_parser = Ladder::read)]
-    jobs: Option<Ladder>,
+    pub(super) jobs: Option<Ladder>,
     /// Measured time of each row [default: 4s; with --quick 1500ms]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
-    time: Option<Nanos>,
+    pub(super) time: Option<Nanos>,
     /// Warm-up time before each row, not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    warmup: Option<Nanos>,
+    pub(super) warmup: Option<Nanos>,
     /// Add a long run of this time after the others, such as 45m, to detect steady state, decay and
     /// caps. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Only --max-write limits
     /// how much it writes
     #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = values::soak_time)]
     soak: Option<Nanos>,
     #[command(flatten)]
-    load: LoadArgs,
+    pub(super) load: LoadArgs,
     /// File of the report [default: redolab-RUN.html in the current directory]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -68,19 +79,29 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
     #[command(flatten)]
-    need: NeedArgs,
+    pub(super) need: NeedArgs,
     #[command(flatten)]
-    sessions: SessionArgs,
+    pub(super) sessions: SessionArgs,
     #[command(flatten)]
-    log: LogArgs,
+    pub(super) log: LogArgs,
     #[command(flatten)]
-    safety: SafetyArgs,
+    pub(super) safety: SafetyArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(super) output: OutputArgs,
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
-    store: StoreArgs,
+    pub(super) store: StoreArgs,
+}
+
+impl CheckArgs {
+    /// Where the report goes; `None` where none is written.
+    pub(super) fn report_to<'a>(&self, store: &'a Store) -> Option<ReportTo<'a>> {
+        (!self.no_report).then(|| ReportTo {
+            store,
+            path: self.report.clone(),
+        })
+    }
 }
 
 /// A row of `check` ends early when it has written this much: long enough to judge, and kind to
@@ -97,14 +118,14 @@ const PLACEMENT_TIME: Nanos = Nanos::from_secs(1);
 const QUICK_PLACEMENT_TIME: Nanos = Nanos::from_millis(500);
 
 pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
+    if args.explain_latency {
+        return explain::main(args, drivers);
+    }
     let plan = plan(args)?;
     let store = args.store.open()?;
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
-    let report = (!args.no_report).then(|| ReportTo {
-        store: &store,
-        path: args.report.clone(),
-    });
+    let report = args.report_to(&store);
     let file = report.as_ref().map(|to| to.file("RUN"));
     args.output.check_report(file.as_deref())?;
     let terminal = Terminal::new(&args.output, report)?;
@@ -120,15 +141,23 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
 
+/// What is checked.
+pub(super) fn target(args: &CheckArgs) -> Result<PlannedTarget, CommandError> {
+    match args.places.target() {
+        Some(places) => Ok(places),
+        None => args.driver.target(&args.safety, &args.path),
+    }
+}
+
 /// The plan of a check: the short floor, then every workload of study 003, then the soak.
 fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
     let thresholds = args.need.thresholds()?;
     let need = args.need.need();
-    let log = args.log.plan()?;
+    let log = args.places.log(args.log.plan()?);
     let rows = specs(args)?;
     let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
     Ok(ExperimentPlan {
-        target: args.driver.target(&args.safety, &args.path)?,
+        target: target(args)?,
         measured: MeasurementPlan {
             command: command_line(),
             log,
@@ -243,6 +272,9 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     if let Some(workers) = workers::workers(run, style) {
         out.push_str(&format!("{workers}\n"));
     }
+    if let Some(slow) = slow_writes::table(run, style) {
+        out.push_str(&format!("{slow}\n"));
+    }
     if let Some(layers) = layers::layers(run, style) {
         out.push_str(&format!("{layers}\n"));
     }
@@ -255,14 +287,19 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     } else {
         out.push_str(&verdict::findings(run, style, verbose));
     }
-    if let Some(report) = &run.report {
-        out.push_str(&format!("\nReport: {}\n", sanitize::line(report)));
-    }
-    out.push_str(&format!(
-        "Run:    {} (redolab runs show {})\n",
-        run.run_id, run.run_id
-    ));
+    out.push_str(&places(run));
     out
+}
+
+/// Where the report of a run is, and the run itself.
+pub(super) fn places(run: &Run) -> String {
+    let report = run.report.as_deref().map_or_else(String::new, |report| {
+        format!("\nReport: {}\n", sanitize::line(report))
+    });
+    format!(
+        "{report}Run:    {} (redolab runs show {})\n",
+        run.run_id, run.run_id
+    )
 }
 
 fn exit_code(verdict: Option<&Verdict>, strict: bool) -> ExitCode {

@@ -2,10 +2,11 @@
 
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
-pub(crate) use super::targets::{DriverArgs, ServerArgs};
+pub(crate) use super::targets::{DriverArgs, PlacesArgs, ServerArgs};
 pub(crate) use crate::command_line::{command_line, without_password};
 
 use super::CommandError;
+use super::background::BackgroundArgs;
 use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
@@ -16,6 +17,7 @@ use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::IoEngine;
+use measure::Nanos;
 use measure::run::Run;
 use measure::units::parse_bytes;
 use measure::words::sanitize;
@@ -260,6 +262,16 @@ pub(crate) struct LogArgs {
     /// io_uring
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
     pub(crate) io_depth: u32,
+    /// Keep each log write that takes at least this long, with its time, size and member (the
+    /// slowest 180 of each row), and print a warning for it
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "500ms",
+        help_heading = "The log",
+        value_parser = values::time_over_zero
+    )]
+    pub(crate) log_write_warning: Nanos,
     /// Put the log buffer in reserved huge pages; without this option it uses transparent huge
     /// pages if the system provides them
     #[arg(long, help_heading = "The log")]
@@ -267,6 +279,8 @@ pub(crate) struct LogArgs {
     /// Lock the log buffer in memory if the system allows it
     #[arg(long, help_heading = "The log")]
     pub(crate) lock_memory: bool,
+    #[command(flatten)]
+    background: BackgroundArgs,
 }
 
 impl LogArgs {
@@ -293,6 +307,11 @@ impl LogArgs {
             lock_memory: self.lock_memory,
             io: self.io,
             io_depth: self.io_depth,
+            log_write_warning: self.log_write_warning,
+            stripe: None,
+            members: None,
+            nodes: 1,
+            background: self.background.plan(),
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         (plan.shape.check()).map_err(|e| CommandError::usage(format!("{}: {e}", asked_by(&e))))?;

@@ -7,7 +7,7 @@ use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
 use crate::output::progress::Phase;
-use crate::output::{file, report};
+use crate::output::{file, report, slow_writes};
 use crate::signals::{self, Interrupt};
 use crate::store::Store;
 use measure::run::Run;
@@ -135,6 +135,9 @@ impl Console for Terminal<'_> {
     }
 
     fn report(&self, run: &mut Run) {
+        for warning in slow_writes::warnings(run) {
+            self.say(&warning);
+        }
         let Some(to) = &self.report else {
             return;
         };

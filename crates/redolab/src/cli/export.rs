@@ -2,11 +2,13 @@
 
 use super::CommandError;
 use super::common::{audience, emit};
+use crate::interchange::trace::{self, TraceError};
 use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
-use std::io::{ErrorKind, Write};
+use measure::run::Run;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -24,6 +26,9 @@ pub(crate) struct ExportArgs {
     /// Folder of the export, for formats of several files; created if it does not exist
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
+    /// The row of the run, from 1, for --format trace without --into
+    #[arg(long, value_name = "N", conflicts_with = "into")]
+    row: Option<u32>,
 }
 
 /// What a run is exported as.
@@ -40,6 +45,9 @@ enum ExportFormat {
     Parquet,
     /// OpenMetrics text
     Openmetrics,
+    /// Waits one by one in the form of Oracle's trace (event 10046), one file per row, which import
+    /// reads; only of runs with --events
+    Trace,
 }
 
 pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitCode, CommandError> {
@@ -48,6 +56,10 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     if wanted.format == ExportFormat::Redolab {
         whole(wanted, true)?;
         redolab(store, id, wanted.output.as_deref(), &inputs)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if wanted.format == ExportFormat::Trace {
+        traces(store, id, wanted, &inputs)?;
         return Ok(ExitCode::SUCCESS);
     }
     let run = store.load(id)?;
@@ -110,6 +122,81 @@ fn redolab(
     Ok(output.finish()?)
 }
 
+/// The traces of all rows in a folder, or that of one row.
+fn traces(
+    store: &Store,
+    id: &str,
+    wanted: &ExportArgs,
+    inputs: &Inputs,
+) -> Result<(), CommandError> {
+    let run = store.load(id)?;
+    let rows = run.rows.iter().zip(1..).map(|(row, number)| (number, row));
+    let kept = rows.clone().filter(|(_, row)| row.events.is_some());
+    if kept.clone().next().is_none() {
+        return Err(CommandError::usage(format!(
+            "run {id}: its waits were not kept one by one, so there is no trace of it; measure \
+             again with --events"
+        )));
+    }
+    if let Some(folder) = &wanted.into {
+        for (number, row) in kept {
+            let name = trace::file_name(number, row);
+            let mut output = begin_in(folder, &name, audience(&run))?;
+            trace_of(store, &run, number, &mut output, &folder.join(name))?;
+            output.finish()?;
+        }
+        return Ok(());
+    }
+    let number = match wanted.row {
+        Some(number) => number as usize,
+        None if run.rows.len() == 1 => 1,
+        None => {
+            return Err(CommandError::usage(format!(
+                "run {id} has {} rows, and a trace is of one: name the row with --row, or a folder \
+                 for all of them with --into",
+                run.rows.len()
+            )));
+        }
+    };
+    if kept.clone().all(|(kept, _)| kept != number) {
+        return Err(CommandError::usage(format!(
+            "--row {number}: run {id} has rows from 1 to {}",
+            run.rows.len()
+        )));
+    }
+    let Some(path) = wanted.output.as_deref() else {
+        let place = Path::new("standard output");
+        return trace_of(store, &run, number, &mut std::io::stdout().lock(), place);
+    };
+    let mut output = OutputFile::begin(path, audience(&run), Existing::Replace, inputs)?;
+    trace_of(store, &run, number, &mut output, path)?;
+    Ok(output.finish()?)
+}
+
+/// Writes the trace of the row with that number, from 1.
+fn trace_of(
+    store: &Store,
+    run: &Run,
+    number: usize,
+    out: &mut dyn Write,
+    place: &Path,
+) -> Result<(), CommandError> {
+    let row = &run.rows[number - 1];
+    let events = store.events(&run.run_id, trace::query(number as u32))?;
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    let written = trace::write(&mut out, run, (number, row), events);
+    match written.and_then(|()| Ok(out.flush()?)) {
+        // The reader of the pipe has seen enough.
+        Err(TraceError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(TraceError::Output(e)) => Err(CommandError::failed(format!(
+            "{}: writing the trace: {e}",
+            place.display()
+        ))),
+        Err(TraceError::Store(e)) => Err(e.into()),
+        Ok(()) => Ok(()),
+    }
+}
+
 /// Refuses the option for the other kind of format.
 fn whole(wanted: &ExportArgs, one_file: bool) -> Result<(), CommandError> {
     let value = wanted.format.to_possible_value();
@@ -162,18 +249,23 @@ fn place(
     bytes: &[u8],
     audience: Audience,
 ) -> Result<(), CommandError> {
-    let inside = Path::new(inside);
     let path = folder.join(inside);
-    file::make_folders(folder, inside.parent().unwrap_or(Path::new("")))?;
-    let mut output = OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default())
-        .map_err(|e| match e {
-            OutputError::Exists { .. } => {
-                CommandError::usage(format!("{e}; export into another folder"))
-            }
-            e => e.into(),
-        })?;
+    let mut output = begin_in(folder, inside, audience)?;
     output.write_all(bytes).map_err(|e| {
         CommandError::failed(format!("{}: writing the export: {e}", path.display()))
     })?;
     Ok(output.finish()?)
+}
+
+/// Begins a new file in `folder`.
+fn begin_in(folder: &Path, inside: &str, audience: Audience) -> Result<OutputFile, CommandError> {
+    let inside = Path::new(inside);
+    let path = folder.join(inside);
+    file::make_folders(folder, inside.parent().unwrap_or(Path::new("")))?;
+    OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default()).map_err(|e| match e {
+        OutputError::Exists { .. } => {
+            CommandError::usage(format!("{e}; export into another folder"))
+        }
+        e => e.into(),
+    })
 }

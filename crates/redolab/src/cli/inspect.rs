@@ -5,6 +5,7 @@ mod salvage;
 
 use super::common::ViewArgs;
 use super::{CommandError, FAILED};
+use crate::archived;
 use crate::inspection::{self, InspectedLog, InspectedSalvage, WantedInspection};
 use crate::output::{inspection as text, progress};
 use clap::Args;
@@ -17,13 +18,19 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is
-damaged, or there is no log; 2 wrong usage.
+damaged, or there is no log; 2 wrong usage. With --archive: 0 the archive is whole; 1 it is not, or
+there is none.
 With --salvage: 0 the redo behind the damage was given up, and the log can be opened; 1 the log is
 damaged as before, and nothing was changed; 2 refused: the log is not damaged, is in use, or is
 damaged at another RBA than --accept-loss names.")]
 pub(crate) struct InspectArgs {
-    /// The directory of a log, its redo.ctl, one of its log files, or its raw device
+    /// The directory of a log, its redo.ctl, one of its log files, or its raw device; with
+    /// --archive the folder of an archive
     path: PathBuf,
+    /// Verify the archive of a log (a folder redo-archive-… that `redolab run --archive` made):
+    /// each record, and that no file is missing between two others
+    #[arg(long, conflicts_with_all = ["dump", "verify", "no_verify", "salvage"])]
+    archive: bool,
     /// List the records
     #[arg(long)]
     dump: bool,
@@ -63,6 +70,9 @@ pub(crate) struct InspectArgs {
 }
 
 pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
+    if args.archive {
+        return archive(args);
+    }
     let directory = log_directory(&args.path)?;
     // Whatever is in the log's directory may be a part of the log.
     args.view.reads(&args.path);
@@ -90,6 +100,15 @@ pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
     args.view.emit(&found, |style| text::text(&found, style))?;
     let damaged = found.end == "damaged";
     Ok(ExitCode::from(if damaged { FAILED } else { 0 }))
+}
+
+/// Verifies an archive.
+fn archive(args: &InspectArgs) -> Result<ExitCode, CommandError> {
+    args.view.reads(&args.path);
+    let found = archived::read_archive(&args.path, |_, _| {});
+    let found = found.map_err(|e| CommandError::failed(e.to_string()))?;
+    args.view.emit(&found, |_| text::archive(&found))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Inspects the log in `directory` as `args` ask.

@@ -6,6 +6,7 @@
 //! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
 //! exit code.
 
+mod background;
 mod capacity;
 mod check;
 mod collect;
@@ -13,6 +14,7 @@ mod common;
 mod compare;
 mod console;
 mod devices;
+mod explain;
 mod export;
 mod findings;
 mod import;

@@ -1,16 +1,21 @@
 //! `redolab run`: one workload on one target.
 
 use super::common::{
-    DriverArgs, EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
+    DriverArgs, EventArgs, LogArgs, OutputArgs, PlacesArgs, SafetyArgs, SessionArgs, StoreArgs,
+    command_line,
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
-use super::values::{self, Ladder, SweepSizes};
+use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
-use crate::experiment::plan::{ExperimentPlan, JudgementPlan, MeasurementPlan, PlannedTarget};
+use crate::experiment::ladder;
+use crate::experiment::load::CommitApi;
+use crate::experiment::plan::{
+    ExperimentPlan, JudgementPlan, LogPlan, MeasurementPlan, PlannedTarget,
+};
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, layers, table, verdict, workers};
+use crate::output::{back_end, layers, nodes, slow_writes, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -19,7 +24,7 @@ use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `run`.
@@ -37,6 +42,7 @@ was due.
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
+  redolab run --workload LGWR-THR --nodes 2 --jobs 1,8
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     /// A directory on the device, a raw block device (which needs --destroy), or the address of a
@@ -44,8 +50,20 @@ pub(crate) struct RunArgs {
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// Run on the null device, to measure redolab's own overhead
-    #[arg(long, conflicts_with_all = ["path", "destroy", "driver"])]
+    #[arg(long, conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"])]
     null: bool,
+    #[command(flatten)]
+    places: PlacesArgs,
+    /// Number of redo logs that are measured together, each with its own log writer and --jobs
+    /// sessions, below the target; or the directory of each, such as /u01,/u02. A row has the sums
+    /// of all, and a table the figures of each [default: 1]
+    #[arg(
+        long,
+        value_name = "N|PATHS",
+        help_heading = "The log",
+        conflicts_with_all = ["stripe", "members", "destroy", "driver", "events"]
+    )]
+    nodes: Option<NodesChoice>,
     #[command(flatten)]
     driver: DriverArgs,
     #[command(flatten)]
@@ -136,8 +154,19 @@ impl RunOptions {
     /// # Errors
     /// The option that is wrong, and what it takes.
     pub(super) fn plan(&self, events: bool) -> Result<MeasurementPlan, CommandError> {
-        let rows = specs(self)?;
-        let log = self.log.plan()?;
+        self.plan_on(1, events)
+    }
+
+    /// As [`RunOptions::plan`], on so many logs, each with the sessions that are asked for.
+    fn plan_on(&self, nodes: u32, events: bool) -> Result<MeasurementPlan, CommandError> {
+        let mut rows = specs(self)?;
+        for row in &mut rows {
+            on_nodes(row, nodes)?;
+        }
+        let log = LogPlan {
+            nodes,
+            ..self.log.plan()?
+        };
         fits::ends(&rows, &log.triggers)?;
         fits::sweep_fits(&rows, &log)?;
         Ok(MeasurementPlan {
@@ -156,12 +185,28 @@ impl RunOptions {
 
 pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let (path, options) = (&args.path, &args.options);
+    let nodes = args.nodes.clone().unwrap_or_default();
+    if args.null && !nodes.directories.is_empty() {
+        return Err(CommandError::usage(
+            "--nodes: the null device takes a number of logs",
+        ));
+    }
+    if args.path != Path::new(".") && !nodes.directories.is_empty() {
+        return Err(CommandError::usage(
+            "--nodes names the directory of each log; leave --on away, or use a number of logs",
+        ));
+    }
+    let measured = options.plan_on(nodes.count, args.events.events)?;
     let plan = ExperimentPlan {
-        target: match args.null {
-            true => PlannedTarget::Null,
-            false => args.driver.target(&options.safety, path)?,
+        target: match (args.null, args.places.target().or_else(|| nodes.target())) {
+            (true, _) => PlannedTarget::Null,
+            (false, Some(places)) => places,
+            (false, None) => args.driver.target(&options.safety, path)?,
         },
-        measured: options.plan(args.events.events)?,
+        measured: MeasurementPlan {
+            log: args.places.log(measured.log),
+            ..measured
+        },
     };
     let (output, store) = (&options.output, options.store.open()?);
     output.check_beside(&store)?;
@@ -173,11 +218,42 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     Ok(ended(&run, true))
 }
 
+/// Gives `row` its sessions on each of so many logs.
+fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
+    let most = match row.api {
+        CommitApi::Sync => ladder::MAX_JOBS,
+        CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
+    };
+    let jobs = row.jobs.saturating_mul(nodes);
+    if jobs > most {
+        return Err(CommandError::usage(format!(
+            "--nodes {nodes}: {} sessions on each are {jobs} together; at most {most} are possible",
+            row.jobs
+        )));
+    }
+    if let CommitApi::Async { threads } = row.api
+        && !threads.is_multiple_of(nodes)
+    {
+        return Err(CommandError::usage(format!(
+            "--threads {threads}: with --nodes {nodes} the threads of --commit-api async are shared \
+             out evenly; use a multiple of {nodes}"
+        )));
+    }
+    row.jobs = jobs;
+    Ok(())
+}
+
 /// The tables of a run, and what it shows.
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
     if let Some(workers) = workers::workers(run, style) {
         text.push_str(&format!("\n{workers}"));
+    }
+    if let Some(nodes) = nodes::nodes(run, style) {
+        text.push_str(&format!("\n{nodes}"));
+    }
+    if let Some(slow) = slow_writes::table(run, style) {
+        text.push_str(&format!("\n{slow}"));
     }
     if let Some(layers) = layers::layers(run, style) {
         text.push_str(&format!("\n{layers}"));

@@ -2,7 +2,10 @@
 
 use super::CommandError;
 use super::common::SafetyArgs;
-use crate::experiment::plan::{ManagedServerPlan, PlannedTarget, TargetAddress};
+use super::values::{MembersChoice, NodesChoice, StripeChoice};
+use crate::experiment::plan::{
+    LogPlan, ManagedServerPlan, MembersPlan, PlannedTarget, StripePlan, TargetAddress,
+};
 use clap::Args;
 use measure::driver::DriverKind;
 use measure::words::sanitize;
@@ -19,6 +22,7 @@ impl SafetyArgs {
             return Ok(PlannedTarget::Path {
                 path: path.to_owned(),
                 destroy: self.destroy.clone(),
+                more: Vec::new(),
             });
         };
         if self.destroy.is_some() {
@@ -38,6 +42,83 @@ fn address(path: &Path) -> Option<(&str, &str)> {
     let (scheme, _) = text.split_once("://")?;
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     (!scheme.is_empty() && scheme.chars().all(is_scheme)).then_some((scheme, text))
+}
+
+/// Several directories in place of one path.
+#[derive(Debug, Args)]
+pub(crate) struct PlacesArgs {
+    /// Put the log in a stripe over several directories, which are on different devices, instead of
+    /// one: fine:PATH1,PATH2 (pieces of 128 KiB) or coarse:PATH1,PATH2 (pieces of 1 MiB). The floor
+    /// is that of the first directory
+    #[arg(
+        long,
+        value_name = "WIDTH:PATHS",
+        help_heading = "The log",
+        group = "several",
+        conflicts_with_all = ["path", "destroy", "driver"]
+    )]
+    stripe: Option<StripeChoice>,
+    /// Write the whole log to several directories, which are on different devices:
+    /// mirror:PATH1,PATH2 (a commit waits for all), race:PATH1,PATH2 (a commit waits for the first,
+    /// as with smart flash logging) or mirror:(race:A,B),(race:C,D). The floor is that of the first
+    /// directory
+    #[arg(
+        long,
+        value_name = "KIND:PATHS",
+        help_heading = "The log",
+        group = "several",
+        conflicts_with_all = ["path", "destroy", "driver", "stripe"]
+    )]
+    members: Option<MembersChoice>,
+    /// Accept directories of --stripe or --members that are on the same device
+    #[arg(long, help_heading = "Safety", requires = "several")]
+    force_same_device: bool,
+}
+
+impl PlacesArgs {
+    /// The directories that were named, as a target; `None` where none were.
+    pub(crate) fn target(&self) -> Option<PlannedTarget> {
+        let stripe = self.stripe.as_ref().map(|stripe| &stripe.directories);
+        let members = self.members.as_ref().map(|members| &members.directories);
+        over(stripe.or(members)?)
+    }
+
+    /// The log of `plan` over these directories.
+    pub(crate) fn log(&self, plan: LogPlan) -> LogPlan {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let stripe = self.stripe.as_ref().map(|stripe| StripePlan {
+            width: stripe.width,
+            directories: count(stripe.directories.len()),
+            same_device: self.force_same_device,
+        });
+        let members = self.members.as_ref().map(|members| MembersPlan {
+            members: count(members.directories.len()),
+            cell: count(members.cell),
+            same_device: self.force_same_device,
+        });
+        LogPlan {
+            stripe,
+            members,
+            ..plan
+        }
+    }
+}
+
+impl NodesChoice {
+    /// The directories of the logs as a target; `None` where all lie below one.
+    pub(crate) fn target(&self) -> Option<PlannedTarget> {
+        over(&self.directories)
+    }
+}
+
+/// Directories as one target; `None` where there are none.
+fn over(directories: &[PathBuf]) -> Option<PlannedTarget> {
+    let (first, more) = directories.split_first()?;
+    Some(PlannedTarget::Path {
+        path: first.clone(),
+        destroy: None,
+        more: more.to_vec(),
+    })
 }
 
 /// A server that redolab makes, uses and removes.

@@ -6,12 +6,13 @@ use crate::experiment::load::CommitApi;
 pub(super) use crate::experiment::quantities::*;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
-use device::{IoEngine, SyncMethod};
+use device::{IoEngine, StripeWidth, SyncMethod};
 use evidence::Kind;
 use measure::workload::arrivals::Process;
 use measure::workload::{CommitMode, CommitPost, CommitWait, Workload};
 use redo::{LogFileSync, LogWriter};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 /// A parser of one of a few words, which `--help` and completions list.
 #[derive(Clone)]
@@ -60,6 +61,131 @@ pub(super) fn sync_method() -> Words<SyncChoice> {
             Err(unknown) => Err(format!("{unknown}, or auto")),
         },
     })
+}
+
+/// A stripe as `fine:PATH1,PATH2` or `coarse:PATH1,PATH2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StripeChoice {
+    pub(crate) width: StripeWidth,
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+impl std::str::FromStr for StripeChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StripeChoice, String> {
+        let (width, paths) = text.split_once(':').ok_or(
+            "name the width and the directories, such as fine:/u01,/u02 or coarse:/u01,/u02",
+        )?;
+        let width = width.parse()?;
+        let directories = directories(paths)?;
+        let most = device::stripe::MAX_STRIPE_DEVICES;
+        match directories.len() {
+            2.. if directories.len() <= most => Ok(StripeChoice { width, directories }),
+            count => Err(format!("{count} directories; name from 2 to {most}")),
+        }
+    }
+}
+
+/// Members as `mirror:PATH1,PATH2`, `race:PATH1,PATH2` or `mirror:(race:A,B),(race:C,D)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MembersChoice {
+    /// Members of a cell, which race.
+    pub(crate) cell: usize,
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+impl std::str::FromStr for MembersChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MembersChoice, String> {
+        const USE: &str = "name what they do and the directories, such as mirror:/u01,/u02 or \
+                           race:/u01,/f01 or mirror:(race:/u01,/f01),(race:/u02,/f02)";
+        let (kind, rest) = text.split_once(':').ok_or(USE)?;
+        let cells = match (kind, rest.strip_prefix('(')) {
+            ("mirror", Some(cells)) => {
+                let cells = cells.strip_suffix(')').ok_or(USE)?;
+                let races = cells.split("),(").map(|race| race.strip_prefix("race:"));
+                let races: Option<Vec<&str>> = races.collect();
+                let races = races.ok_or(USE)?;
+                races
+                    .into_iter()
+                    .map(directories)
+                    .collect::<Result<Vec<_>, _>>()?
+            }
+            ("mirror", None) => {
+                let all = directories(rest)?;
+                all.into_iter().map(|directory| vec![directory]).collect()
+            }
+            ("race", None) => vec![directories(rest)?],
+            _ => return Err(USE.to_owned()),
+        };
+        let cell = cells.first().map_or(0, Vec::len);
+        if cells.iter().any(|other| other.len() != cell) {
+            return Err("the races of a mirror have as many directories each".to_owned());
+        }
+        let directories = cells.concat();
+        match directories.len() {
+            2..=16 => Ok(MembersChoice { cell, directories }),
+            count => Err(format!("{count} directories; name from 2 to 16")),
+        }
+    }
+}
+
+/// Logs at most that are measured together.
+pub(crate) const MAX_NODES: u32 = 16;
+
+/// Logs that are measured together: a number, or the directory of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodesChoice {
+    pub(crate) count: u32,
+    /// Empty where all lie below the target.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+impl Default for NodesChoice {
+    fn default() -> NodesChoice {
+        NodesChoice {
+            count: 1,
+            directories: Vec::new(),
+        }
+    }
+}
+
+impl std::str::FromStr for NodesChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<NodesChoice, String> {
+        let allowed = |count: u32| (1..=MAX_NODES).contains(&count);
+        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if is_number {
+            let count = text.parse().ok().filter(|count| allowed(*count));
+            return match count {
+                Some(count) => Ok(NodesChoice {
+                    count,
+                    directories: Vec::new(),
+                }),
+                None => Err(format!("{text} logs; use from 1 to {MAX_NODES}")),
+            };
+        }
+        let directories = directories(text)?;
+        let count = u32::try_from(directories.len()).unwrap_or(u32::MAX);
+        match count >= 2 && allowed(count) {
+            true => Ok(NodesChoice { count, directories }),
+            false => Err(format!(
+                "use a number from 1 to {MAX_NODES}, or the directory of each log, such as /u01,/u02"
+            )),
+        }
+    }
+}
+
+/// Directories that are separated by commas.
+fn directories(text: &str) -> Result<Vec<PathBuf>, String> {
+    let named: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
+    match named.iter().any(|path| path.as_os_str().is_empty()) {
+        true => Err("a directory without a name; separate directories by one comma".to_owned()),
+        false => Ok(named),
+    }
 }
 
 /// `auto`, `inline`, `lgwr`, `workers=1` and so on, or `adaptive`.

@@ -49,8 +49,8 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
 pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Option<&str>) -> Run {
     let mut run = match target {
         Identified::Path(t) => {
-            let (path, stack) = (t.place.path(), t.stack.clone());
-            new_run(path, t.place.kind(), stack, &plan.command)
+            let (path, stack) = (t.shown(), t.stack.clone());
+            new_run(&path, t.place.kind(), stack, &plan.command)
         }
         Identified::Null => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
         Identified::Server(server) => {
@@ -85,6 +85,15 @@ pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPla
         let declared = std::mem::take(&mut run.target.stack.declared);
         run.target.stack = place.stack.clone();
         run.target.stack.declared = declared;
+    }
+}
+
+/// Notes what the members of the log did, when the rows are over.
+pub(super) fn describe_members(run: &mut Run, target: &LoadTarget) {
+    if let (TargetFacts::RedoLog(noted), TargetFacts::RedoLog(found)) =
+        (&mut run.target.facts, target.driver.facts())
+    {
+        noted.members = found.members;
     }
 }
 

@@ -6,7 +6,8 @@
 //! What it must not know: command lines, terminals, files of results.
 
 use super::Failure;
-use super::begin::{begin_events, describe, end_events, run_of};
+use super::background;
+use super::begin::{begin_events, describe, describe_members, end_events, run_of};
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
@@ -128,6 +129,7 @@ pub(super) fn refuse_log_options(log: &LogPlan) -> Result<(), Failure> {
 fn extent(target: Option<&IdentifiedTarget>) -> Extent {
     Extent {
         targets: u64::from(target.is_some()),
+        logs: 1,
         rounds: 1,
         raw: target.is_some_and(|t| t.place.is_device()),
     }
@@ -135,7 +137,7 @@ fn extent(target: Option<&IdentifiedTarget>) -> Extent {
 
 /// Says what will be run and written, and refuses what would endanger the machine. Returns a
 /// warning for the run where the user insisted.
-fn announce(
+pub(super) fn announce(
     prepared: &Prepared<'_>,
     target: &Identified,
     console: &dyn Console,
@@ -210,15 +212,13 @@ fn measure(
         run.lab_overhead_ns = Some(lab_overhead(console.interrupt())?);
     }
     let target = identified.device();
-    let site = target.map(|t| t.place.site(console)).transpose()?;
+    let site = target.map(|t| t.site(&plan.log, console)).transpose()?;
     if let (Some(target), Some(site), Some(floor)) = (target, &site, &plan.floor) {
         measure_floor(floor, prepared, target, site, console, run)?;
     }
     if plan.rows.is_empty() {
-        return match site {
-            Some(Site::Folder(folder)) => remove(folder),
-            _ => Ok(()),
-        };
+        let folders = site.map(Site::into_folders).unwrap_or_default();
+        return folders.into_iter().try_for_each(remove);
     }
     let (log, folders) = make("log files", identified, prepared, site, &run.floor, console)?;
     describe(run, &log, plan);
@@ -230,8 +230,10 @@ fn measure(
         limits: &prepared.limits,
         log: &plan.log,
         console,
+        among: None,
     };
     runner.rows(run, &log, &plan.rows, writer)?;
+    describe_members(run, &log);
     end_events(&log, writer, run)?;
     finish(log, folders)
 }
@@ -308,15 +310,17 @@ fn make_log(
     floor: &[FloorRow],
     console: &dyn Console,
 ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
-    let setup = prepared.setup(floor);
+    let mut setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
-    let (log, folder) = match site {
+    let (placed, data_folder) = background::place(&setup.log, &cancel)?;
+    setup.background = placed;
+    let (log, folders) = match site {
         Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
-        None => (LoadTarget::null(setup)?, None),
+        None => (LoadTarget::null(setup)?, Vec::new()),
     };
     phase.done("ready");
-    Ok((log, folder.into_iter().collect()))
+    Ok((log, folders.into_iter().chain(data_folder).collect()))
 }
 
 /// Hands a judged run to the console and stores it.

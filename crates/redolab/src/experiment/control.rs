@@ -26,6 +26,8 @@ pub struct Control {
     error: Mutex<Option<DriverError>>,
     /// `None` once a session has ended for which the target did not count.
     space_waits: Mutex<Option<WaitSum>>,
+    /// Transactions of sessions on threads of their own, and how long those waited for a processor.
+    run_queue: Mutex<Option<WaitSum>>,
     spans: Mutex<Vec<Span>>,
 }
 
@@ -41,6 +43,7 @@ impl Control {
             running: AtomicU64::new(0),
             error: Mutex::new(None),
             space_waits: Mutex::new(Some(WaitSum::default())),
+            run_queue: Mutex::new(None),
             spans: Mutex::new(Vec::new()),
         }
     }
@@ -71,6 +74,32 @@ impl Control {
         *sum = sum
             .zip(counts)
             .map(|(sum, counts)| sum.plus(counts.space_waits));
+    }
+
+    /// Adds the transactions of a session that ended, and how long its thread waited for a
+    /// processor, where the system counts that.
+    pub(super) fn add_run_queue(&self, transactions: u64, waited_ns: Option<u64>) {
+        let Some(total_ns) = waited_ns else {
+            return;
+        };
+        let mut sum = self
+            .run_queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *sum = Some(sum.unwrap_or_default().plus(WaitSum {
+            count: transactions,
+            total_ns,
+        }));
+    }
+
+    /// How long the threads of sessions waited for a processor, and their transactions; `None`
+    /// where the system does not count it, or sessions share threads.
+    #[must_use]
+    pub fn run_queue(&self) -> Option<WaitSum> {
+        *self
+            .run_queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds when a session's counted transactions began and ended.

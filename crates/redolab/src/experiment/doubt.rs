@@ -1,7 +1,7 @@
 //! When a row is to be doubted for what its load came to: pure, from the row and from what
 //! `--max-write` did to it.
 
-use measure::run::{Row, Validity};
+use measure::run::{Row, RowCondition, Validity};
 use measure::words::label;
 
 /// The lab's own lateness may make up this share of an open loop's latencies, and of the time in
@@ -41,7 +41,10 @@ pub fn least_commits(jobs: u32) -> u64 {
 /// Adds the doubts about `row`. That `--max-write` ended it is reported elsewhere, and is not a
 /// fault of the log.
 pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
-    let name = format!("{} with {}", label(row), measure::words::jobs(row.jobs));
+    let condition = row.condition.as_ref().map(RowCondition::in_words);
+    let condition = condition.unwrap_or_default();
+    let jobs = measure::words::jobs(row.jobs);
+    let name = format!("{} with {jobs}{condition}", label(row));
     if let Some(detail) = late(row) {
         validity.add("generator_late", false, format!("{name}: {detail}"));
     }

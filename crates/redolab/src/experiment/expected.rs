@@ -4,7 +4,7 @@
 use super::payload;
 use super::plan::LogPlan;
 use super::row::Spec;
-use measure::run::{RedoWorkload, SizeSweep, WorkloadInfo};
+use measure::run::{RedoWorkload, RowCondition, SizeSweep, WorkloadInfo};
 use measure::words::{self, size};
 use measure::workload::{CommitMode, CommitWait, SIZE_SWEEP};
 use std::collections::BTreeMap;
@@ -63,9 +63,8 @@ pub fn announced(specs: &[Spec]) -> Vec<String> {
             return format!("  {} with {jobs}: {commits}", spec.workload.name);
         }
         format!(
-            "  {} with {}: {} of redo per transaction, {commits}: up to {}",
-            spec.workload.name,
-            words::jobs(spec.jobs),
+            "  {}: {} of redo per transaction, {commits}: up to {}",
+            row_name(spec),
             size(u64::from(spec.workload.redo_bytes)),
             size(expected_bytes(spec))
         )
@@ -88,7 +87,7 @@ pub(super) fn size_sweep(specs: &[Spec], log: &LogPlan, block_bytes: u32) -> Opt
         flush_threshold_bytes: log.triggers.bytes.map(u64::from),
         buffer_third_bytes: log.triggers.third.then_some(log.buffer_bytes as u64 / 3),
         redo_block_bytes: block_bytes,
-        archiving: false,
+        archiving: log.background.archive.is_some(),
         smart_flash_logging: false,
     })
 }
@@ -96,13 +95,24 @@ pub(super) fn size_sweep(specs: &[Spec], log: &LogPlan, block_bytes: u32) -> Opt
 /// A row, as it is named to people.
 pub(super) fn row_name(spec: &Spec) -> String {
     let jobs = words::jobs(spec.jobs);
-    format!("{} with {jobs}", spec.workload.name)
+    format!("{} with {jobs}{}", spec.workload.name, condition(spec))
+}
+
+/// The condition of a row, to be put behind its name; empty where it has none.
+fn condition(spec: &Spec) -> String {
+    let condition = spec.condition.as_ref().map(RowCondition::in_words);
+    condition.unwrap_or_default()
 }
 
 /// A row while it runs: which of how many.
 pub(super) fn phase_name(spec: &Spec, index: usize, rows: usize) -> String {
     let jobs = words::jobs(spec.jobs);
-    format!("{} {jobs} ({}/{rows})", spec.workload.name, index + 1)
+    let condition = condition(spec);
+    format!(
+        "{} {jobs}{condition} ({}/{rows})",
+        spec.workload.name,
+        index + 1
+    )
 }
 
 /// What a run says of its load.

@@ -164,10 +164,10 @@ pub(super) fn measure(
             ));
             continue;
         }
-        let outcome = match (point.pre_written, ground.site) {
+        let outcome = match (point.pre_written, ground.site.folder()) {
             (true, _) => one(&ground.place, *point, time, &mut meter, interrupt),
-            (false, Site::Device(_)) => continue,
-            (false, Site::Folder(folder)) => {
+            (false, None) => continue,
+            (false, Some(folder)) => {
                 allowed.budget.take(FILE_COST_BYTES)?;
                 let fresh = register(folder, &format!("probe-{done}.dat"))?;
                 create_fallocated_at(&fresh, FILE_BYTES)
@@ -261,8 +261,8 @@ impl Drop for PointMeter<'_> {
 
 /// Where the points that were written before are measured.
 fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<FloorPlace<'a>, Failure> {
-    match site {
-        Site::Folder(folder) => {
+    match (site, site.folder()) {
+        (_, Some(folder)) => {
             let written = register(folder, "probe.dat")?;
             match create_prewritten_at(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
                 Err(_) if cancel() => Err(Failure::Interrupted),
@@ -273,9 +273,12 @@ fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<FloorPlace<'a
                 }
             }
         }
-        Site::Device(device) => {
+        (Site::Device(device), None) => {
             prewrite(device, FILE_BYTES, cancel)?;
             Ok(FloorPlace::Device(device))
+        }
+        (Site::Folder(_) | Site::Folders(_), None) => {
+            unreachable!("a site has a folder or a device")
         }
     }
 }

@@ -5,8 +5,10 @@ use super::Failure;
 use super::console::Console;
 use super::managed::ServerPlace;
 use super::place::TargetPlace;
+use super::places;
 use super::plan::{LogPlan, MeasurementPlan, PlannedTarget};
 use super::row::Spec;
+use super::site::Site;
 use crate::observe::background;
 use crate::observe::diskstats::Counters;
 use crate::observe::tools;
@@ -15,7 +17,7 @@ use crate::safety::{self, ForeignLog, PlannedWrites, Room};
 use device::Caps;
 use measure::driver::{Driver, DriverKind, OpenedTarget};
 use measure::stack::Stack;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,8 +51,16 @@ impl Identified {
     ) -> Result<Identified, Failure> {
         match planned {
             PlannedTarget::Null => Ok(Identified::Null),
-            PlannedTarget::Path { path, destroy } => {
-                let target = IdentifiedTarget::at(path, destroy.as_deref())?;
+            PlannedTarget::Path {
+                path,
+                destroy,
+                more,
+            } => {
+                let mut target = IdentifiedTarget::at(path, destroy.as_deref())?;
+                target.add(more, &plan.log)?;
+                if plan.log.nodes > 1 && target.place.is_device() {
+                    return Err(not_a_directory(&target));
+                }
                 if !plan.rows.is_empty() {
                     target.check_log(&plan.log, &plan.rows)?;
                 }
@@ -142,6 +152,8 @@ pub(super) struct IdentifiedTarget {
     /// The devices below it that count flushes.
     pub(super) counted: Vec<DevNo>,
     room: Room,
+    /// Further directories of the same target, whose layers are in its stack too.
+    more: Vec<IdentifiedTarget>,
 }
 
 impl IdentifiedTarget {
@@ -161,7 +173,92 @@ impl IdentifiedTarget {
             stack,
             counted,
             room,
+            more: Vec::new(),
         })
+    }
+
+    /// Adds further directories, over which the log lies too.
+    ///
+    /// # Errors
+    /// Whatever makes one of them no place for a log; directories of a stripe on one device.
+    fn add(&mut self, paths: &[PathBuf], log: &LogPlan) -> Result<(), Failure> {
+        for path in paths {
+            let other = IdentifiedTarget::at(path, None)?;
+            if let Some(device) = [&*self]
+                .into_iter()
+                .chain(&self.more)
+                .find(|t| t.place.is_device())
+            {
+                return Err(not_a_directory(device));
+            }
+            if other.place.is_device() {
+                return Err(not_a_directory(&other));
+            }
+            // Both paths are resolved.
+            if self.all().any(|t| t.place.path() == other.place.path()) {
+                return Err(Failure::Unusable(format!(
+                    "{}: this directory is named twice; name each directory once",
+                    path.display()
+                )));
+            }
+            if let Some(option) = log.keeps_apart() {
+                self.refuse_same_device(&other, option)?;
+            }
+            self.more.push(other);
+        }
+        for other in &self.more {
+            places::add_stack(&mut self.stack, &other.stack);
+        }
+        self.counted = counted_devices(&self.stack);
+        Ok(())
+    }
+
+    /// Refuses a directory on a device that another one is on already.
+    fn refuse_same_device(&self, other: &IdentifiedTarget, option: &str) -> Result<(), Failure> {
+        let shared = |t: &&IdentifiedTarget| {
+            t.counted.iter().any(|dev| other.counted.contains(dev))
+                || places::same_volume(t.place.path(), other.place.path())
+        };
+        match [self].into_iter().chain(&self.more).find(shared) {
+            None => Ok(()),
+            Some(same) => Err(Failure::Unusable(format!(
+                "{option}: {} and {} are on the same device, which makes nothing faster and protects \
+                 nothing; name directories on different devices, or measure anyway with \
+                 --force-same-device",
+                same.place.path().display(),
+                other.place.path().display()
+            ))),
+        }
+    }
+
+    /// All directories, in the order in which they were named.
+    fn all(&self) -> impl Iterator<Item = &IdentifiedTarget> {
+        [self].into_iter().chain(&self.more)
+    }
+
+    /// The path, or the paths of all directories, for results.
+    pub(super) fn shown(&self) -> PathBuf {
+        let paths = self.all().map(|t| t.place.path().display().to_string());
+        PathBuf::from(paths.collect::<Vec<_>>().join(","))
+    }
+
+    /// The place to write to, as [`TargetPlace::site`]: a folder in each directory, or for each of
+    /// several logs in one.
+    ///
+    /// # Errors
+    /// As of [`TargetPlace::site`].
+    pub(super) fn site(&self, log: &LogPlan, console: &dyn Console) -> Result<Site, Failure> {
+        let of_one = if self.more.is_empty() { log.nodes } else { 1 };
+        if self.more.is_empty() && of_one <= 1 {
+            return self.place.site(console);
+        }
+        let mut folders = Vec::new();
+        for target in self.all() {
+            for _ in 0..of_one {
+                folders.extend(target.place.site(console)?.into_folders());
+            }
+        }
+        Ok(Site::Folders(folders))
     }
 
     /// Counters of the device below, where there is exactly one that counts.
@@ -211,7 +308,8 @@ impl IdentifiedTarget {
     /// # Errors
     /// The system's.
     pub(super) fn settle(&self, console: &dyn Console) -> Result<(), Failure> {
-        self.place.settle(console)
+        self.all()
+            .try_for_each(|target| target.place.settle(console))
     }
 
     /// Whether the run may go on: somebody else may be filling the volume.
@@ -219,9 +317,11 @@ impl IdentifiedTarget {
     /// # Errors
     /// Too little room, or a volume that does not answer.
     pub(super) fn recheck(&self) -> Result<(), Failure> {
-        let path = self.place.path().display().to_string();
-        let room = self.place.room().map_err(Failure::system(path))?;
-        Ok(safety::recheck(room)?)
+        self.all().try_for_each(|target| {
+            let path = target.place.path().display().to_string();
+            let room = target.place.room().map_err(Failure::system(path))?;
+            Ok(safety::recheck(room)?)
+        })
     }
 
     /// Says what will be written, and refuses what would endanger the machine. Returns a warning
@@ -244,11 +344,13 @@ impl IdentifiedTarget {
         {
             console.say(&line);
         }
-        safety::check_plan(writes, self.room)?;
-        let busy = self.busy();
-        let holders = self.holders(console)?;
-        let warning = safety::check_busy(busy, &holders, plan.allow_busy)?;
-        let warning = warning.map(|w| w.fact());
+        self.check_rooms(writes)?;
+        let mut warning = None;
+        for target in self.all() {
+            let (busy, holders) = (target.busy(), target.holders(console)?);
+            let found = safety::check_busy(busy, &holders, plan.allow_busy)?;
+            warning = warning.or(found.map(|w| w.fact()));
+        }
         if let Some(warning) = &warning {
             console.say(&format!("Warning (--allow-busy): {warning}"));
         }
@@ -258,9 +360,32 @@ impl IdentifiedTarget {
         Ok(warning)
     }
 
+    /// Whether each volume has room for its part of the files; directories on one volume need
+    /// theirs together.
+    fn check_rooms(&self, writes: &PlannedWrites) -> Result<(), Failure> {
+        let count = 1 + self.more.len() as u64;
+        for target in self.all() {
+            let path = target.place.path();
+            let beside = self
+                .all()
+                .filter(|t| places::same_volume(t.place.path(), path));
+            let parts = (beside.count() as u64).max(1);
+            let part = PlannedWrites {
+                footprint_bytes: writes.footprint_bytes.div_ceil(count).saturating_mul(parts),
+                ..*writes
+            };
+            safety::check_plan(&part, target.room)?;
+        }
+        Ok(())
+    }
+
     fn busy(&self) -> Option<f64> {
         let window = Duration::from_secs(safety::BUSY_WINDOW_S);
-        let idleness = background::watch(&self.counters()?, window).ok()?;
+        // Of its own device, also where the target has several.
+        let own = counted_devices(&self.place.stack().ok()?);
+        let [own] = own.as_slice() else { return None };
+        let counters = Counters::open(*own).ok()?;
+        let idleness = background::watch(&counters, window).ok()?;
         Some(idleness.utilisation_pct)
     }
 
@@ -283,4 +408,12 @@ impl IdentifiedTarget {
         };
         Ok(found.found.into_iter().map(each).collect())
     }
+}
+
+/// Several places are directories.
+fn not_a_directory(device: &IdentifiedTarget) -> Failure {
+    Failure::Unusable(format!(
+        "{}: is a raw block device; a log over several places needs directories",
+        device.place.path().display()
+    ))
 }

@@ -7,11 +7,11 @@
 //! of commits: none of them has a verdict.
 
 use super::Failure;
-use analysis::findings;
+use analysis::findings::{self, FindingAxis};
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::{Finding, Scope};
-use measure::run::{Origin, RedoLogFacts, Row, Run, TargetFacts, WorkloadInfo};
+use measure::run::{Origin, RedoLogFacts, Row, RowCondition, Run, TargetFacts, WorkloadInfo};
 use measure::words;
 use measure::workload::{CommitMode, CommitWait, Workload};
 use redo::Error;
@@ -52,6 +52,17 @@ fn answers_for_its_device(run: &Run) -> bool {
     !run.target.stack.layers.is_empty() && run.rows.iter().all(answers)
 }
 
+/// Whether a finding is about an experiment that explains latency, about the storage below it, or
+/// about whether to believe it.
+fn explains(finding: &Finding) -> bool {
+    let of_experiment = ["latency.parts", "latency.conditions"];
+    of_experiment.contains(&finding.id.as_str())
+        || matches!(
+            findings::axis(&finding.id),
+            FindingAxis::Durability | FindingAxis::Validity
+        )
+}
+
 fn of_waits(finding: &Finding) -> bool {
     OF_WAITS.iter().any(|id| finding.id.starts_with(id))
 }
@@ -88,6 +99,12 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
             run.verdict = None;
             return;
         }
+    }
+    if run.rows.iter().any(|row| row.condition.is_some()) {
+        // Rows that compete with busy threads on purpose do not judge the device.
+        run.findings.retain(explains);
+        run.verdict = None;
+        return;
     }
     if run.rows.is_empty() {
         run.verdict = None;
@@ -133,7 +150,10 @@ fn doubt_zeros(run: &mut Run) {
 }
 
 fn nothing_measured(row: &Row) -> String {
-    let name = format!("{} with {}", row.workload, words::jobs(row.jobs));
+    let condition = row.condition.as_ref().map(RowCondition::in_words);
+    let condition = condition.unwrap_or_default();
+    let jobs = words::jobs(row.jobs);
+    let name = format!("{} with {jobs}{condition}", row.workload);
     if row.open_loop.is_some() {
         return format!(
             "{name}: every transaction that returned was due before the measured time: {} were \

@@ -14,6 +14,7 @@ use super::shared::{BUFFERED, BUFFERED_NS, Shared};
 use super::span::{Span, second_clock, second_time};
 use super::{Failure, multiplex, open};
 use crate::signals::Interrupt;
+use device::placement::run_queue_ns;
 use measure::driver::{Driver, DriverError, DriverSession, SessionGroup};
 use measure::{Clock, Nanos, RealClock};
 use serde::{Deserialize, Serialize};
@@ -179,6 +180,7 @@ fn run(
     let control = &shared.control;
     let mut buffer = Vec::with_capacity(BUFFERED + 1);
     let mut handed_over = clock.now();
+    let queued = run_queue_ns();
     let mut done = 0;
     let mut start = handed_over;
     let mut span = Span::of(job, shared.planted);
@@ -218,6 +220,8 @@ fn run(
             span.mark(second);
         }
     }
+    let waited = run_queue_ns().zip(queued).map(|(now, then)| now - then);
+    control.add_run_queue(done, waited);
     let counts = session.counts();
     span.leave(counts);
     control.add_span(span);

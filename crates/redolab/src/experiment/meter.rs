@@ -32,6 +32,8 @@ const LOOK_WRITES: u64 = 512;
 pub struct Meter {
     budget: Arc<Budget>,
     block_bytes: AtomicU64,
+    /// How often each byte of redo is written.
+    copies: AtomicU64,
     /// Writes go through the page cache.
     cached: AtomicBool,
     /// Events are captured.
@@ -66,6 +68,7 @@ impl Meter {
         Meter {
             budget,
             block_bytes: AtomicU64::new(PAGE_BYTES),
+            copies: AtomicU64::new(1),
             cached: AtomicBool::new(true),
             events: AtomicBool::new(false),
             share: Mutex::default(),
@@ -90,6 +93,11 @@ impl Meter {
         let cached = matches!(method, SyncMethod::Buffered | SyncMethod::Dsync);
         self.block_bytes.store(block_bytes.into(), Ordering::SeqCst);
         self.cached.store(cached, Ordering::SeqCst);
+    }
+
+    /// Each byte of redo is written so often: once to each member.
+    pub fn set_copies(&self, copies: u64) {
+        self.copies.store(copies, Ordering::SeqCst);
     }
 
     /// Writes go through the page cache.
@@ -224,7 +232,7 @@ impl Meter {
         if write.switched {
             cost += CHECKPOINT_BYTES;
         }
-        cost
+        cost * self.copies.load(Ordering::Relaxed)
     }
 
     /// Reads the kernel's count so often that what the page cache charges beyond our count cannot

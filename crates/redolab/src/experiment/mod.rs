@@ -1,9 +1,10 @@
 //! Experiments: a plan is carried out, and becomes a run.
 //!
-//! What lives here: the plan as plain data ([`plan`]); the conductor ([`conduct()`], and
-//! [`conduct_rounds`] for several targets) with its steps (identify: `place`, `identified`; plan:
-//! `prepare`, `limits`, `expected`; measure: `rows`; judge: [`judge`]; `ending`) and the console to
-//! which it talks ([`console`]).
+//! What lives here: the plan as plain data ([`plan`]); the conductor ([`conduct()`],
+//! [`conduct_rounds`] for several targets, and [`conduct_explained`] for one under several
+//! conditions) with its steps (identify: `place`, `identified`; plan: `prepare`, `limits`,
+//! `expected`; measure: `rows`; judge: [`judge`]; `ending`) and the console to which it talks
+//! ([`console`]).
 //!
 //! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
 //! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the
@@ -15,15 +16,19 @@
 //! What it must not know: command lines, and how a result is shown. Only [`judge`] asks what a run
 //! means.
 
+pub mod background;
 pub mod begin;
+mod busy;
 pub mod capture;
 pub mod conduct;
 pub mod console;
 pub mod control;
 pub mod doubt;
 mod drafts;
+mod earlier;
 pub mod ending;
 pub mod expected;
+pub mod explain;
 pub mod fits;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -44,6 +49,7 @@ pub mod pace;
 pub mod payload;
 mod place;
 mod placement;
+mod places;
 pub mod plan;
 mod planted;
 mod prepare;
@@ -63,7 +69,8 @@ use measure::driver::DriverError;
 pub use conduct::conduct;
 pub use console::Console;
 pub use ending::Stopped;
-pub use plan::{ExperimentPlan, RoundsPlan};
+pub use explain::conduct_explained;
+pub use plan::{ExperimentPlan, ExplainPlan, RoundsPlan};
 pub use rounds::conduct_rounds;
 
 /// What stops an experiment before its end.

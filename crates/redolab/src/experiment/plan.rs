@@ -6,12 +6,14 @@
 
 mod in_words;
 
+use super::background::LogBackgroundPlan;
 use super::floor::{self, FILE_BYTES, Point};
 use super::row::Spec;
-use device::{IoEngine, SyncMethod};
+use device::{IoEngine, StripeWidth, SyncMethod};
 use measure::Nanos;
 use measure::judgement::Need;
 use measure::stack::Declaration;
+use redo::engine::stripe::stripe_file_bytes;
 use redo::{LogFileSync, LogWriter, Shape, Triggers};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +39,17 @@ pub struct RoundsPlan {
     pub measured: MeasurementPlan,
 }
 
+/// Study 000's experiment on one target: what a commit waits for, in interleaved rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExplainPlan {
+    /// Where the logs are made: one for each way of waiting that the rows have.
+    pub target: PlannedTarget,
+    /// How often each row is measured.
+    pub rounds: u32,
+    /// What is measured in each round: every row has a condition.
+    pub measured: MeasurementPlan,
+}
+
 /// A target with the name that it has in results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NamedTarget {
@@ -58,6 +71,9 @@ pub enum PlannedTarget {
         path: PathBuf,
         /// The path of a raw device once more, by which its owner allows it to be overwritten.
         destroy: Option<PathBuf>,
+        /// Further directories over which the log, or several logs, lie.
+        #[serde(default)]
+        more: Vec<PathBuf>,
     },
     /// A target that exists already, behind a driver.
     Driver {
@@ -222,6 +238,56 @@ pub struct LogPlan {
     pub io: IoEngine,
     /// Batches in flight at most.
     pub io_depth: u32,
+    /// Log writes that take at least this are kept one by one, with a warning for each.
+    #[serde(default = "log_write_warning")]
+    pub log_write_warning: Nanos,
+    /// The stripe over the target's directories; `None` where the log lies in one.
+    #[serde(default)]
+    pub stripe: Option<StripePlan>,
+    /// The members in the target's directories, each of which holds the whole log; `None` where the
+    /// log has none.
+    #[serde(default)]
+    pub members: Option<MembersPlan>,
+    /// Logs of this kind, each with its own log writer and sessions. They lie in one directory, or
+    /// in as many.
+    #[serde(default = "one")]
+    pub nodes: u32,
+    /// What runs beside the sessions.
+    #[serde(default)]
+    pub background: LogBackgroundPlan,
+}
+
+/// A log in several directories, each of which holds all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MembersPlan {
+    /// Number of members.
+    pub members: u32,
+    /// Members of a cell, which race; cells mirror each other.
+    pub cell: u32,
+    /// Directories may be on one device.
+    pub same_device: bool,
+}
+
+/// Logs of a plan that names no number.
+fn one() -> u32 {
+    1
+}
+
+/// A log in a stripe over several directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StripePlan {
+    /// Width of the stripe.
+    #[serde(with = "in_words::stripe_width")]
+    pub width: StripeWidth,
+    /// Number of directories.
+    pub directories: u32,
+    /// Directories may be on one device.
+    pub same_device: bool,
+}
+
+/// The threshold of Oracle's log writer: 500 ms.
+fn log_write_warning() -> Nanos {
+    Nanos(measure::waits::OUTLIER_NS)
 }
 
 impl Default for LogPlan {
@@ -238,15 +304,47 @@ impl Default for LogPlan {
             lock_memory: false,
             io: IoEngine::Auto,
             io_depth: 1,
+            log_write_warning: log_write_warning(),
+            stripe: None,
+            members: None,
+            nodes: 1,
+            background: LogBackgroundPlan::default(),
         }
     }
 }
 
 impl LogPlan {
-    /// Bytes of the log's files together.
+    /// How often each byte of redo is written.
+    #[must_use]
+    pub fn copies(&self) -> u64 {
+        self.members.map_or(1, |members| members.members.into())
+    }
+
+    /// The option by which the directories of a log that has several must be on different devices;
+    /// `None` where they need not.
+    #[must_use]
+    pub fn keeps_apart(&self) -> Option<&'static str> {
+        let stripe = self.stripe.filter(|stripe| !stripe.same_device);
+        let members = self.members.filter(|members| !members.same_device);
+        let stripe = stripe.map(|_| "--stripe");
+        stripe.or(members.map(|_| "--members"))
+    }
+
+    /// Bytes of the files of all logs together.
     #[must_use]
     pub fn footprint_bytes(&self) -> u64 {
-        self.shape.file_bytes * u64::from(self.shape.groups) + redo::control::CONTROL_BYTES
+        let one = match self.stripe {
+            Some(stripe) => {
+                let count = stripe.directories as usize;
+                let each = stripe_file_bytes(&self.shape, count, stripe.width);
+                each.saturating_mul(count as u64)
+            }
+            None => {
+                let log = self.shape.file_bytes * u64::from(self.shape.groups);
+                (log + redo::control::CONTROL_BYTES).saturating_mul(self.copies())
+            }
+        };
+        one.saturating_mul(u64::from(self.nodes.max(1)))
     }
 }
 
@@ -271,6 +369,7 @@ mod tests {
                 target: PlannedTarget::Path {
                     path: PathBuf::from("/u01"),
                     destroy: None,
+                    more: vec![PathBuf::from("/u02")],
                 },
                 measured: MeasurementPlan {
                     command: vec!["redolab".to_owned(), "run".to_owned()],
@@ -281,6 +380,12 @@ mod tests {
                         triggers: "third,2MB".parse().expect("triggers"),
                         log_writer_cpus: vec![0, 2],
                         io: IoEngine::IoUring,
+                        log_write_warning: Nanos::from_millis(3),
+                        stripe: sync_method.map(|_| StripePlan {
+                            width: StripeWidth::Coarse,
+                            directories: 2,
+                            same_device: true,
+                        }),
                         ..LogPlan::default()
                     },
                     rows: vec![row.clone()],

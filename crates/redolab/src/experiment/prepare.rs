@@ -1,6 +1,7 @@
 //! What a plan comes to on its targets: the bytes that it writes, and the share of each part.
 
 use super::Failure;
+use super::background::PlacedBackground;
 use super::expected::expected_bytes;
 use super::floor::{self, FILE_BYTES};
 use super::limits::{self, Limits, Wanted};
@@ -18,10 +19,19 @@ use std::sync::Arc;
 pub(super) struct Extent {
     /// Targets; none for the null device, to which nothing is written.
     pub(super) targets: u64,
+    /// Logs on each.
+    pub(super) logs: u32,
     /// Runs on each.
     pub(super) rounds: u32,
     /// One of them is a raw device.
     pub(super) raw: bool,
+}
+
+impl Extent {
+    /// Logs on all targets together.
+    fn all_logs(self) -> u64 {
+        self.targets.saturating_mul(u64::from(self.logs))
+    }
 }
 
 /// A plan that can be carried out.
@@ -47,7 +57,9 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
         "" => Thresholds::default(),
         text => Thresholds::parse(text).map_err(unusable)?,
     };
-    let limits = match (&plan.floor, plan.rows.is_empty()) {
+    let (limited, on_null) = (plan.max_write_bytes.is_some(), on.targets == 0);
+    (plan.log.background).check(limited, on_null)?;
+    let mut limits = match (&plan.floor, plan.rows.is_empty()) {
         (None, true) => {
             let nothing = "the plan has neither rows nor a floor, so there is nothing to measure";
             return Err(Failure::Unusable(nothing.to_owned()));
@@ -58,17 +70,20 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
             specs: &plan.rows,
             log: &plan.log,
             method: plan.log.sync_method,
-            logs: on.targets,
+            logs: on.all_logs(),
             times: on.targets * u64::from(on.rounds),
             floor_files: floor.map(|_| FILE_BYTES),
             raw: on.raw,
             events: plan.events,
         })?,
     };
+    if !plan.rows.is_empty() {
+        limits.lines.extend(plan.log.background.lines(&plan.log));
+    }
     Ok(Prepared {
         plan,
         writes: writes(plan, on),
-        making_bytes: limits.making / on.targets.max(1),
+        making_bytes: limits.making / on.all_logs().max(1),
         limits,
         thresholds,
     })
@@ -84,7 +99,8 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
         written = floor.expected_bytes();
     }
     if !plan.rows.is_empty() {
-        footprint = footprint.saturating_add(plan.log.footprint_bytes());
+        let logs = plan.log.footprint_bytes().saturating_mul(on.logs.into());
+        footprint = footprint.saturating_add(logs);
         device = device.max(redo::engine::raw::device_bytes(&plan.log.shape));
         let rows = plan.rows.iter().map(expected_bytes);
         let once = rows.fold(0, u64::saturating_add);
@@ -124,6 +140,7 @@ impl Prepared<'_> {
             probe: log.sync_method.is_none() && probes && !limits.direct_only,
             budget: Arc::clone(&limits.budget),
             making_bytes: self.making_bytes,
+            background: PlacedBackground::default(),
         }
     }
 

@@ -5,10 +5,13 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use super::capture::Capture;
+use super::earlier::EarlierWrites;
 use super::sample::Sample;
-use measure::record::{Background, Foreground, KINDS_MAX};
+use measure::Nanos;
+use measure::record::{Background, Foreground, KINDS_MAX, SlowWrite, SlowWrites};
+use measure::waits::OUTLIER_NS;
 use redo::engine::LogWrite;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Shards at most: memory is bounded by them, not by jobs.
@@ -73,6 +76,17 @@ pub struct LogWrites {
 pub const MODES_KEPT: usize = 100;
 
 impl LogWrites {
+    /// None yet; those that take at least `warning_ns` are kept one by one.
+    fn warned_from(warning_ns: u64) -> LogWrites {
+        LogWrites {
+            background: Background {
+                slow: Some(SlowWrites::over(warning_ns)),
+                ..Background::default()
+            },
+            ..LogWrites::default()
+        }
+    }
+
     fn add(&mut self, write: &LogWrite) {
         let stations = &write.stations;
         let took = stations
@@ -82,6 +96,15 @@ impl LogWrites {
         let background = &mut self.background;
         background.write.record(took);
         background.commits.record(u64::from(write.commits));
+        if let Some(slow) = &mut background.slow {
+            slow.add(SlowWrite {
+                took_ns: took,
+                at_ns: stations.submitted_ns,
+                blocks: write.blocks,
+                // A log has one copy as yet.
+                member: 0,
+            });
+        }
         background.redo_bytes += u64::from(write.redo_bytes);
         background.blocks += u64::from(write.blocks);
         background.flushes += u64::from(write.flushes);
@@ -97,6 +120,9 @@ impl LogWrites {
         }
         if write.checkpoint_wait_ns > 0 {
             background.checkpoint.record(write.checkpoint_wait_ns);
+        }
+        if write.archive_wait_ns > 0 {
+            background.archive.record(write.archive_wait_ns);
         }
         if write.switched {
             background.switches += 1;
@@ -119,6 +145,22 @@ impl LogWrites {
     }
 }
 
+/// What one of several logs did.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSamples {
+    /// What its sessions did.
+    pub foreground: Foreground,
+    /// What its log writer did.
+    pub background: Background,
+}
+
+/// What is kept of one of several logs.
+#[derive(Debug, Default)]
+struct NodePart {
+    foreground: Foreground,
+    log_writes: LogWrites,
+}
+
 /// Shared by the sessions, the log writer and the collector of a run.
 #[derive(Debug)]
 pub struct Recorder {
@@ -126,32 +168,86 @@ pub struct Recorder {
     log_writes: Mutex<LogWrites>,
     /// Log writes submitted from this time, and before that one, are recorded.
     window: [AtomicU64; 2],
-    /// How the last log write was made: not known, alone, by workers.
-    mode: AtomicU8,
+    /// How the last log write of each log was made: not known, alone, by workers.
+    modes: Box<[AtomicU8]>,
+    /// Of several logs, what each did; empty where there is one.
+    nodes: Box<[Mutex<NodePart>]>,
     /// Redo that became durable, whatever the window.
     durable_bytes: AtomicU64,
+    /// Commits are joined to the log write before their own.
+    joining: AtomicBool,
+    earlier: Mutex<EarlierWrites>,
+    /// Log writes that take at least this are kept one by one, in nanoseconds.
+    warning_ns: u64,
     capture: OnceLock<Capture>,
 }
 
 impl Default for Recorder {
     fn default() -> Recorder {
+        Recorder::warning_from(Nanos(OUTLIER_NS))
+    }
+}
+
+impl Recorder {
+    /// Of one log; keeps log writes that take at least `warning` one by one.
+    #[must_use]
+    pub fn warning_from(warning: Nanos) -> Recorder {
+        Recorder::of_nodes(1, warning)
+    }
+
+    /// Of so many logs; keeps log writes that take at least `warning` one by one. Sessions are
+    /// dealt out to the logs by their numbers.
+    #[must_use]
+    pub fn of_nodes(count: u32, warning: Nanos) -> Recorder {
+        let Nanos(warning_ns) = warning;
+        let parts = if count > 1 { count } else { 0 };
         Recorder {
             foreground: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            log_writes: Mutex::default(),
+            log_writes: Mutex::new(LogWrites::warned_from(warning_ns)),
             window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
-            mode: AtomicU8::new(0),
+            modes: (0..count.max(1)).map(|_| AtomicU8::new(0)).collect(),
+            nodes: (0..parts).map(|_| Mutex::default()).collect(),
             durable_bytes: AtomicU64::new(0),
+            joining: AtomicBool::new(false),
+            earlier: Mutex::default(),
+            warning_ns,
             capture: OnceLock::new(),
         }
     }
 }
 
 impl Recorder {
+    /// Number of logs.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.modes.len() as u32
+    }
+
     /// Takes over a session's samples.
     pub fn samples(&self, session: usize, samples: &[Sample]) {
         let mut shard = lock(&self.foreground[session % SHARDS]);
         for sample in samples {
             shard.add(sample);
+        }
+        if self.joining.load(Ordering::Relaxed) {
+            let earlier = lock(&self.earlier);
+            for sample in samples {
+                if let Some(parts_ns) = earlier.parts_ns(&sample.transaction) {
+                    let kind = usize::from(sample.transaction.kind);
+                    shard.kind(kind).add_parts(parts_ns);
+                }
+            }
+        }
+        if let Some(node) = self.nodes.get(session % self.modes.len()) {
+            let foreground = &mut lock(node).foreground;
+            for Sample {
+                latency_ns,
+                transaction: t,
+                ..
+            } in samples
+            {
+                foreground.add(*latency_ns, t.sync_ns, t.path_ns);
+            }
         }
         // Under the lock, so that the events that are handed over are those that were counted.
         if let Some(capture) = self.capture.get() {
@@ -178,6 +274,12 @@ impl Recorder {
         self.capture.get()
     }
 
+    /// From now on each commit that waited is divided by the log writes of its batch and of those
+    /// before it, or not.
+    pub fn join_earlier_writes(&self, join: bool) {
+        self.joining.store(join, Ordering::Relaxed);
+    }
+
     /// Records log writes that are submitted from `from_ns`, until [`Recorder::close`].
     pub fn open(&self, from_ns: u64) {
         self.window[0].store(from_ns, Ordering::SeqCst);
@@ -196,19 +298,30 @@ impl Recorder {
         self.durable_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a log write.
+    /// Takes note of a log write of the only log.
     pub fn log_write(&self, write: &LogWrite) {
+        self.log_write_of(0, write);
+    }
+
+    /// Takes note of a log write of the log with that number, from 0.
+    pub fn log_write_of(&self, node: usize, write: &LogWrite) {
         let bytes = u64::from(write.redo_bytes);
         self.durable_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.joining.load(Ordering::Relaxed) {
+            lock(&self.earlier).add(write);
+        }
         let at = write.stations.submitted_ns;
         let mode = 1 + u8::from(write.scalable);
-        let before = self.mode.swap(mode, Ordering::Relaxed);
+        let before = self.modes[node].swap(mode, Ordering::Relaxed);
         let [from, until] = self.window.each_ref().map(|w| w.load(Ordering::Relaxed));
         if at < from || at >= until {
             return;
         }
         let mut log_writes = lock(&self.log_writes);
         log_writes.add(write);
+        if let Some(part) = self.nodes.get(node) {
+            lock(part).log_writes.add(write);
+        }
         if let Some(capture) = self.capture.get() {
             capture.log_write(write);
         }
@@ -219,7 +332,7 @@ impl Recorder {
 
     /// Everything since the last call, and forgets it.
     #[must_use]
-    pub fn take(&self) -> (Foregrounds, LogWrites) {
+    pub fn take(&self) -> (Foregrounds, LogWrites, Vec<NodeSamples>) {
         let mut all = Foregrounds::default();
         let capture = self.capture.get();
         for (index, shard) in self.foreground.iter().enumerate() {
@@ -237,9 +350,28 @@ impl Recorder {
         // A flush may end in the next interval what it began in this one.
         let next = LogWrites {
             flushed: log_writes.flushed,
-            ..LogWrites::default()
+            ..LogWrites::warned_from(self.warning_ns)
         };
-        (all, std::mem::replace(&mut *log_writes, next))
+        let mut taken = std::mem::replace(&mut *log_writes, next);
+        let nodes: Vec<NodeSamples> = self.nodes.iter().map(take_node).collect();
+        if !nodes.is_empty() {
+            // Reports of several logs come mixed: what one flush covers is known of each log alone.
+            let most = nodes.iter().map(|node| node.background.deferred_bytes_max);
+            taken.background.deferred_bytes_max = most.max().unwrap_or(0);
+        }
+        (all, taken, nodes)
+    }
+}
+
+fn take_node(part: &Mutex<NodePart>) -> NodeSamples {
+    let mut part = lock(part);
+    let next = LogWrites {
+        flushed: part.log_writes.flushed,
+        ..LogWrites::default()
+    };
+    NodeSamples {
+        foreground: std::mem::take(&mut part.foreground),
+        background: std::mem::replace(&mut part.log_writes, next).background,
     }
 }
 
@@ -305,6 +437,61 @@ mod tests {
         assert_eq!(recorder.take().1.background.deferred_bytes_max, 1000);
     }
 
+    /// Sessions and log writes of two logs: each log has its own, and both together are the row's.
+    #[test]
+    fn each_of_two_logs_has_its_sessions_and_its_log_writes() {
+        let recorder = Recorder::of_nodes(2, Nanos(OUTLIER_NS));
+        recorder.open(0);
+        for (session, sync_ns) in [(0, 100), (1, 300), (2, 100), (4, 100)] {
+            let transaction = Transaction {
+                kind: 0,
+                requested: Nanos(1),
+                returned: Nanos(901),
+                sync_ns: Some(sync_ns),
+                path_ns: None,
+                batch: None,
+            };
+            let sample = Sample {
+                latency_ns: 2 * sync_ns,
+                transaction,
+                session: session as u32,
+            };
+            recorder.samples(session, &[sample]);
+        }
+        // Reports of two flushes that come mixed, and each covers 1000 bytes.
+        for (node, durable) in [(0, 10_500), (1, 10_700), (0, 10_500), (1, 10_700)] {
+            let write = LogWrite {
+                deferred_ns: 9_000,
+                ..log_write(1000, durable)
+            };
+            recorder.log_write_of(node, &write);
+        }
+        let (all, writes, nodes) = recorder.take();
+        let syncs = |n: &NodeSamples| (n.foreground.sync.count(), n.foreground.sync.sum());
+        assert_eq!(
+            nodes.iter().map(syncs).collect::<Vec<_>>(),
+            [(3, 300), (1, 300)]
+        );
+        assert_eq!((all.all().sync.count(), all.all().sync.sum()), (4, 600));
+        let redo = |n: &NodeSamples| (n.background.redo_bytes, n.background.deferred_bytes_max);
+        assert_eq!(
+            nodes.iter().map(redo).collect::<Vec<_>>(),
+            [(1000, 1000); 2]
+        );
+        let both = &writes.background;
+        assert_eq!((both.redo_bytes, both.deferred_bytes_max), (2000, 1000));
+        assert_eq!(both.mode_switches, 0);
+        let (_, _, nodes) = recorder.take();
+        assert!(
+            nodes.iter().all(|n| n.foreground.sync.count() == 0),
+            "taken once"
+        );
+        assert!(
+            Recorder::default().take().2.is_empty(),
+            "one log has no parts"
+        );
+    }
+
     #[test]
     fn taking_gives_everything_once() {
         let recorder = Recorder::default();
@@ -324,7 +511,7 @@ mod tests {
             };
             recorder.samples(session, &[sample(0), sample(2)]);
         }
-        let (first, _) = recorder.take();
+        let (first, ..) = recorder.take();
         let counts = |kinds: &Foregrounds| -> Vec<u64> {
             kinds
                 .kinds()

@@ -68,6 +68,7 @@ pub fn conduct_rounds(
     }
     let extent = Extent {
         targets: paths().count() as u64,
+        logs: 1,
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
     };
@@ -183,7 +184,9 @@ impl Rounds<'_> {
 
     fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
         let device = ready.target.device();
-        let site = device.map(|t| t.place.site(self.console)).transpose()?;
+        let site = device
+            .map(|t| t.site(&self.prepared.plan.log, self.console))
+            .transpose()?;
         let phase = format!("log files on {}", ready.name);
         make(
             &phase,
@@ -232,6 +235,7 @@ impl Rounds<'_> {
             limits: &prepared.limits,
             log: &plan.log,
             console: self.console,
+            among: None,
         };
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));

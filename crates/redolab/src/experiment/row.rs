@@ -11,6 +11,7 @@ mod workers;
 pub use spec::{INTERVAL, Spec};
 
 use super::Failure;
+use super::busy::BusyThreads;
 use super::capture::Capture;
 use super::control::Control;
 use super::load;
@@ -88,6 +89,8 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         pacer: None,
         planted: spec.planted,
     };
+    // Busy until the row has ended, however it ends.
+    let _busy = begin_condition(lab, spec)?;
     let sessions = (spec.jobs, spec.api);
     let sessions = load::open_sessions(driver, sessions, &shared, lab.interrupt)?;
     // What a driver makes for its sessions, such as tables, is before that.
@@ -122,6 +125,8 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     let joined = join(threads, &control, driver, spec.workload.commit.post);
     let (mut collected, observed) = outcome?;
+    // Why sessions failed, if what runs beside them did.
+    driver.check()?;
     joined?;
     if let Some(error) = control.take_error() {
         return Err(error.into());
@@ -141,6 +146,15 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         store.recording(&stored_name(number, spec), &recording)?;
     }
     Ok(recording.row())
+}
+
+/// Makes the condition of a row, where it has one.
+fn begin_condition(lab: &Lab<'_>, spec: &Spec) -> Result<BusyThreads, Failure> {
+    let condition = spec.condition.as_ref();
+    lab.target.recorder.join_earlier_writes(condition.is_some());
+    let count = condition.map_or(0, |condition| condition.busy_threads);
+    let started = BusyThreads::start(count);
+    started.map_err(Failure::system(format!("starting {count} busy threads")))
 }
 
 /// The name of what is stored of the row `number`.
@@ -232,6 +246,8 @@ fn measure(
             all.checkpoint_flushes = counters.other_flushes - before.other_flushes;
             all.workers = worker_work(&counters.workers, &before.workers);
             all.tproc_c = before.tproc_c.zip(counters.tproc_c);
+            let life = counters.log_life.zip(before.log_life);
+            all.log_life = life.map(|(after, before)| after.since(&before));
             note_backlog(&mut all, shared, now);
             wait_for_the_due(lab, shared, now.plus(GRACE));
             // What began in the window belongs to it: a device that stalls here is waited for.
@@ -291,6 +307,7 @@ fn await_until(lab: &Lab<'_>, control: &Control, until: Nanos) -> Result<(), Fai
         if lab.interrupt.requested() {
             return Err(Failure::Interrupted);
         }
+        lab.target.driver.check()?;
         let now = clock.now();
         if now >= until || control.running.load(Ordering::SeqCst) == 0 {
             return Ok(());

@@ -37,6 +37,17 @@ pub(super) struct RowRunner<'a> {
     pub(super) log: &'a LogPlan,
     /// Where it is said how the rows go.
     pub(super) console: &'a dyn Console,
+    /// Where the rows are some of a plan whose rows are not run in order.
+    pub(super) among: Option<RowPlace>,
+}
+
+/// The place of the first of some rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowPlace {
+    /// Its index among the rows of the plan, by which it has its share of `--max-write`.
+    pub(super) planned: usize,
+    /// How many rows ran before it, and how many run in all.
+    pub(super) done: (usize, usize),
 }
 
 impl RowRunner<'_> {
@@ -71,7 +82,8 @@ impl RowRunner<'_> {
             }
             // Rows that were left out have no number: what is stored of a row is found by it.
             let number = run.rows.len() + 1;
-            let name = phase_name(spec, index, specs.len());
+            let (done, all) = self.among.map_or((0, specs.len()), |among| among.done);
+            let name = phase_name(spec, done + index, all);
             let row = self.one(
                 (&name, number),
                 spec,
@@ -145,8 +157,9 @@ impl RowRunner<'_> {
         let needs = needs_of(rest, self.log, log.meter.is_cached(), events);
         let kept: u64 = needs.iter().map(|need| need.kept).sum();
         let room = budget.left().saturating_sub(kept + KEEP_BYTES);
+        let planned = index + self.among.map_or(0, |among| among.planned);
         let share = match &self.limits.fixed {
-            Some(fixed) => fixed.get(index).copied().flatten().map(|s| s.min(room)),
+            Some(fixed) => fixed.get(planned).copied().flatten().map(|s| s.min(room)),
             None => shares(&needs, room).first().copied().flatten(),
         };
         let Some((share, need)) = share.zip(needs.first()) else {

@@ -1,4 +1,4 @@
-//! Where an experiment writes: a folder of redolab's own on a volume, or a raw device that is held
+//! Where an experiment writes: folders of redolab's own on volumes, or a raw device that is held
 //! and cleared to be overwritten.
 //!
 //! Invariants: a site is made before the first byte is written and after all questions were asked;
@@ -17,8 +17,32 @@ use std::sync::Arc;
 pub enum Site {
     /// In files of a folder of redolab's own.
     Folder(WorkFolder),
+    /// In files of several such folders, at least one.
+    Folders(Vec<WorkFolder>),
     /// On a raw device.
     Device(Box<ClearedRawDevice>),
+}
+
+impl Site {
+    /// The folder, or the first of several; `None` on a raw device.
+    #[must_use]
+    pub fn folder(&self) -> Option<&WorkFolder> {
+        match self {
+            Site::Folder(folder) => Some(folder),
+            Site::Folders(folders) => folders.first(),
+            Site::Device(_) => None,
+        }
+    }
+
+    /// The folders, to be removed.
+    #[must_use]
+    pub fn into_folders(self) -> Vec<WorkFolder> {
+        match self {
+            Site::Folder(folder) => vec![folder],
+            Site::Folders(folders) => folders,
+            Site::Device(_) => Vec::new(),
+        }
+    }
 }
 
 /// A place for raw writes of [`FILE_BYTES`](super::floor::FILE_BYTES) that were all written before.

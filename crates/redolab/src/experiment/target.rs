@@ -3,9 +3,10 @@
 //! driver.
 
 use super::Failure;
+use super::background::PlacedBackground;
 use super::log_place::ServerLogPlace;
 use super::meter::Meter;
-use super::plan::LogPlan;
+use super::plan::{LogPlan, MembersPlan};
 use super::recorder::Recorder;
 use super::row::Spec;
 use super::site::Site;
@@ -13,15 +14,17 @@ use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
 use device::probe::ProbedWay;
 use device::raw::ClearedRawDevice;
-use device::{LogDevice, SyncMethod};
-use drivers::embedded::{AskedOfLog, EmbeddedLog, null_layout};
+use device::{LogDevice, StripeWidth, SyncMethod};
+use drivers::embedded::{AskedOfLog, DataFile, EmbeddedLog, LogBackground, null_layout};
 use measure::Nanos;
 use measure::driver::Driver;
+use measure::run::StripeFacts;
 use measure::workload::Workload;
 use redo::engine::{BatchEvent, Paths, open};
 use redo::writer::Policy;
-use redo::{Log, Options};
+use redo::{ArchiveMode, Layout, Log, MemberLayout, Options};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a log is made and run, once it is known how it is written and what may be.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub struct Setup {
     pub budget: Arc<Budget>,
     /// Bytes of it that are set aside for making the log.
     pub making_bytes: u64,
+    /// What runs beside the sessions.
+    pub background: PlacedBackground,
 }
 
 impl Default for Setup {
@@ -46,6 +51,7 @@ impl Default for Setup {
             probe: false,
             budget: Budget::of(None),
             making_bytes: 0,
+            background: PlacedBackground::default(),
         }
     }
 }
@@ -69,7 +75,7 @@ const PROBE_FILE_BYTES: u64 = 4 << 20;
 const OTHER_MADE_BYTES: u64 = 2 << 20;
 
 impl LoadTarget {
-    /// Makes a log on `site` and opens it. A folder is given back, to be removed after the log.
+    /// Makes a log on `site` and opens it. Folders are given back, to be removed after the log.
     ///
     /// # Errors
     /// Of making and opening; `cancel` gives [`Failure::Interrupted`].
@@ -78,17 +84,29 @@ impl LoadTarget {
         setup: Setup,
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
-    ) -> Result<(LoadTarget, Option<WorkFolder>), Failure> {
+    ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
         let (budget, making) = (Arc::clone(&setup.budget), setup.making_bytes);
         budget.take(making)?;
         let made = match site {
             Site::Folder(folder) => {
                 let target = LoadTarget::in_folder(&folder, setup, progress, cancel)?;
-                (target, Some(folder))
+                (target, vec![folder])
+            }
+            Site::Folders(folders) => {
+                let target = match (setup.log.members, setup.log.stripe) {
+                    (Some(members), _) => {
+                        LoadTarget::in_members(&folders, members, setup, progress, cancel)?
+                    }
+                    (None, Some(stripe)) => {
+                        LoadTarget::in_stripe(&folders, stripe.width, setup, progress, cancel)?
+                    }
+                    (None, None) => nodes::in_folders(&folders, setup, progress, cancel)?,
+                };
+                (target, folders)
             }
             Site::Device(device) => {
                 let target = LoadTarget::on_device(*device, setup, progress, cancel)?;
-                (target, None)
+                (target, Vec::new())
             }
         };
         budget.give_back(making.saturating_sub(made.0.made_bytes));
@@ -125,28 +143,86 @@ impl LoadTarget {
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<LoadTarget, Failure> {
-        let mut names = Paths::log_names(setup.log.shape.groups);
-        names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
-        if setup.probe {
-            names.push(device::probe::FILE_NAME.to_owned());
-        }
-        folder
-            .register_all(&names)
-            .map_err(Failure::system("registering the log's files"))?;
+        make_in(folder, &setup, progress, cancel)?;
         let directory = folder.directory();
-        let builder = Log::builder(directory).shape(setup.log.shape);
-        if let Err(error) = builder.progress(progress).cancel(cancel).create() {
-            return Err(if cancel() {
-                Failure::Interrupted
-            } else {
-                error.into()
-            });
-        }
         let mut asked = asked_of(&setup);
         asked.unwritten_extents = open::unwritten(directory, setup.log.shape.groups);
         let observers = Observers::new(&setup);
         let ways = options(&setup, &observers);
         let (log, _) = Log::builder(directory).options(ways).open()?;
+        LoadTarget::start(log, observers, asked, &setup)
+    }
+
+    /// Makes the files of a striped log in `folders` and opens them.
+    fn in_stripe(
+        folders: &[WorkFolder],
+        width: StripeWidth,
+        setup: Setup,
+        progress: &dyn Fn(u64, u64),
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<LoadTarget, Failure> {
+        for (at, folder) in folders.iter().enumerate() {
+            let mut names = vec![Paths::STRIPE, Paths::UNFINISHED_STRIPE];
+            // The ways of writing are probed in the first directory.
+            names.extend((setup.probe && at == 0).then_some(device::probe::FILE_NAME));
+            let registered = folder.register_all(&names);
+            registered.map_err(Failure::system("registering the log's files"))?;
+        }
+        let directories = || folders.iter().map(|folder| folder.directory().clone());
+        let layout = || Layout::Stripe {
+            directories: directories().collect(),
+            width,
+        };
+        let builder = Log::builder(layout()).shape(setup.log.shape);
+        match builder.progress(progress).cancel(cancel).create() {
+            Err(_) if cancel() => return Err(Failure::Interrupted),
+            made => drop(made?),
+        }
+        let mut asked = asked_of(&setup);
+        asked.stripe = Some(StripeFacts {
+            width_bytes: width.bytes(),
+            directories: folders.iter().map(place_of).collect(),
+        });
+        let observers = Observers::new(&setup);
+        let ways = options(&setup, &observers);
+        let (log, _) = Log::builder(layout()).options(ways).open()?;
+        LoadTarget::start(log, observers, asked, &setup)
+    }
+
+    /// Makes the files of a log with members in `folders` and opens them.
+    fn in_members(
+        folders: &[WorkFolder],
+        members: MembersPlan,
+        setup: Setup,
+        progress: &dyn Fn(u64, u64),
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<LoadTarget, Failure> {
+        let mut names = Paths::log_names(setup.log.shape.groups);
+        names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
+        for folder in folders {
+            let registered = folder.register_all(&names);
+            registered.map_err(Failure::system("registering the log's files"))?;
+        }
+        let layout = || {
+            let directories = folders.iter().map(|folder| folder.directory().clone());
+            // Whether they are on one device was asked before anything was made.
+            MemberLayout::open_directories(directories, members.cell as usize)
+                .force_same_device(true)
+        };
+        let builder = Log::builder(layout()).shape(setup.log.shape);
+        match builder.progress(progress).cancel(cancel).create() {
+            Err(_) if cancel() => return Err(Failure::Interrupted),
+            made => drop(made?),
+        }
+        let mut asked = asked_of(&setup);
+        asked.members = folders.iter().map(place_of).collect();
+        let observers = Observers::new(&setup);
+        observers.meter.set_copies(setup.log.copies());
+        let ways = options(&setup, &observers);
+        let outlier = Duration::from_nanos(setup.log.log_write_warning.0);
+        let (log, _) = Log::builder(layout())
+            .options(ways.outlier(outlier))
+            .open()?;
         LoadTarget::start(log, observers, asked, &setup)
     }
 
@@ -170,6 +246,9 @@ impl LoadTarget {
             budget: Budget::of(None),
             ..setup
         };
+        if setup.log.nodes > 1 {
+            return nodes::null(setup);
+        }
         let observers = Observers::new(&setup);
         let layout = null_layout(&setup.log.shape, wrap)?;
         let ways = options(&setup, &observers);
@@ -184,9 +263,10 @@ impl LoadTarget {
         setup: &Setup,
     ) -> Result<LoadTarget, Failure> {
         let made_bytes = made_bytes(&log, setup);
-        let log = EmbeddedLog::start(log, asked);
-        let log = log.map_err(Failure::system("starting the checkpoint thread"))?;
         let Observers { recorder, meter } = observers;
+        let background = beside(&setup.background, &recorder);
+        let log = EmbeddedLog::start_with(log, asked, background);
+        let log = log.map_err(Failure::system("starting what runs beside the log"))?;
         meter.describe(log.log().geometry().block_bytes, log.sync_method());
         Ok(LoadTarget {
             driver: Arc::new(log),
@@ -235,8 +315,56 @@ impl LoadTarget {
     }
 }
 
+/// Makes the files of a log in `folder`.
+fn make_in(
+    folder: &WorkFolder,
+    setup: &Setup,
+    progress: &dyn Fn(u64, u64),
+    cancel: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let mut names = Paths::log_names(setup.log.shape.groups);
+    names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
+    if setup.probe {
+        names.push(device::probe::FILE_NAME.to_owned());
+    }
+    folder
+        .register_all(&names)
+        .map_err(Failure::system("registering the log's files"))?;
+    let directory = folder.directory();
+    let builder = Log::builder(directory).shape(setup.log.shape);
+    if let Err(error) = builder.progress(progress).cancel(cancel).create() {
+        return Err(if cancel() {
+            Failure::Interrupted
+        } else {
+            error.into()
+        });
+    }
+    Ok(())
+}
+
+/// What runs beside the sessions, with the redo that `recorder` counts.
+fn beside(placed: &PlacedBackground, recorder: &Arc<Recorder>) -> LogBackground {
+    let data = placed.data.as_ref().map(|data| {
+        let recorder = Arc::clone(recorder);
+        DataFile {
+            device: Arc::clone(&data.device),
+            written_per_redo: data.written_per_redo,
+            redo_bytes: Arc::new(move || recorder.durable_bytes()),
+        }
+    });
+    LogBackground {
+        data,
+        archive: placed.archive.clone(),
+    }
+}
+
 /// Bytes that making `log` has written, and opening it with the probe.
 fn made_bytes(log: &Log, setup: &Setup) -> u64 {
+    setup.log.footprint_bytes() + opened_bytes(log, setup)
+}
+
+/// Bytes that opening `log` with the probe has written, and what else is written meanwhile.
+fn opened_bytes(log: &Log, setup: &Setup) -> u64 {
     let probe = &log.back_end().probe;
     let probed = |found: &ProbedWay| found.writes.saturating_mul(found.bytes);
     let probed: u64 = probe.iter().map(probed).sum();
@@ -246,7 +374,7 @@ fn made_bytes(log: &Log, setup: &Setup) -> u64 {
     } else {
         PROBE_FILE_BYTES
     };
-    setup.log.footprint_bytes() + probed + file + other
+    probed + file + other
 }
 
 /// What is asked of a log, for the facts of a run.
@@ -259,10 +387,16 @@ fn asked_of(setup: &Setup) -> AskedOfLog {
         log_file_sync: log.log_file_sync,
         io_depth: log.io_depth,
         unwritten_extents: None,
-        stays: false,
         stripe: None,
         members: Vec::new(),
+        stays: false,
     }
+}
+
+/// The directory in which a folder of redolab's own is.
+fn place_of(folder: &WorkFolder) -> String {
+    let path = folder.directory().path();
+    path.parent().unwrap_or(path).display().to_string()
 }
 
 /// What is called for each log write.
@@ -274,18 +408,31 @@ struct Observers {
 impl Observers {
     fn new(setup: &Setup) -> Observers {
         Observers {
-            recorder: Arc::new(Recorder::default()),
+            recorder: Arc::new(Recorder::of_nodes(
+                setup.log.nodes,
+                setup.log.log_write_warning,
+            )),
             meter: Arc::new(Meter::new(Arc::clone(&setup.budget))),
         }
     }
 }
 
 fn options(setup: &Setup, observers: &Observers) -> Options {
+    options_of(0, setup, observers)
+}
+
+/// Options of the log with that number, from 0.
+fn options_of(node: usize, setup: &Setup, observers: &Observers) -> Options {
     let (recorder, meter) = (
         Arc::clone(&observers.recorder),
         Arc::clone(&observers.meter),
     );
+    let archive_mode = match setup.background.archive {
+        Some(_) => ArchiveMode::On,
+        None => ArchiveMode::Keep,
+    };
     Options::default()
+        .archive_mode(archive_mode)
         .sync_method(setup.sync_method)
         .log_writer(setup.log.log_writer)
         .log_file_sync(setup.log.log_file_sync)
@@ -305,11 +452,13 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
                 }
             }
             BatchEvent::Durable(write) => {
-                recorder.log_write(write);
+                recorder.log_write_of(node, write);
                 meter.stored(write);
             }
         })
 }
+
+mod nodes;
 
 #[cfg(test)]
 mod tests {

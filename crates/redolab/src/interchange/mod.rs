@@ -1,14 +1,17 @@
-//! A run for other programs: fio's JSON and logs, HdrHistogram logs, Parquet datasets, OpenMetrics.
+//! A run for other programs: fio's JSON and logs, HdrHistogram logs, Parquet datasets, OpenMetrics,
+//! traces in the form of event 10046.
 //!
-//! Invariants: one exporter a format; each is made from the run and its histograms alone, and says
-//! the run's name and origin where the format has room for it; percentiles come from merged
-//! histograms. docs/interchange.md says what reads them. What it must not know: where files go.
+//! Invariants: one exporter a format; each is made from the run and its histograms alone (a trace
+//! from its events), and says the run's name and origin where the format has room for it;
+//! percentiles come from merged histograms. docs/interchange.md says what reads them. What it must
+//! not know: where files go.
 
 mod datasets;
 mod fio;
 mod hdr_log;
 mod openmetrics;
 mod parquet_table;
+pub mod trace;
 
 pub use datasets::datasets;
 pub use fio::{document as fio_document, files as fio_files, pretty as fio_pretty};

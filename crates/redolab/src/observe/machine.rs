@@ -70,7 +70,9 @@ fn parse_resident(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn usable_cpus() -> u32 {
+/// Number of processors that this process may use.
+#[must_use]
+pub fn usable_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 

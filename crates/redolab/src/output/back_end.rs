@@ -42,6 +42,13 @@ pub fn text(run: &Run, style: Style) -> String {
             sanitize::line(log.io.as_deref().unwrap_or("-"))
         ));
     }
+    if let Some(stripe) = &log.stripe {
+        text.push_str(&format!("\nStripe of {stripe}:\n"));
+        for directory in &stripe.directories {
+            text.push_str(&format!("  {}\n", sanitize::line(directory)));
+        }
+    }
+    text.push_str(&super::members::text(log, style));
     for fallback in &log.fallbacks {
         text.push_str(&format!("Done without: {}\n", sanitize::line(fallback)));
     }

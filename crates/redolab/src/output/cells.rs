@@ -86,6 +86,7 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "flushes" => RowCell::count(redo.flushes),
         "nowait_window_bytes" => RowCell::count(redo.nowait_window_bytes),
         "nowait_window_ms" => RowCell::real(redo.nowait_window_ms),
+        "log_write_warnings" => RowCell::count(redo.log_write_warnings),
         "device_writes" => RowCell::count(row.device().device_writes),
         "cpu_us_per_commit" => RowCell::real(cpu.cpu_us_per_commit),
         "context_switches_per_commit" => RowCell::real(cpu.context_switches_per_commit),
@@ -98,6 +99,11 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "nopm" => RowCell::real(row.tproc_c().nopm),
         "tpm" => RowCell::real(row.tproc_c().tpm),
         "lateness_ms" => RowCell::real(row.open_loop().lateness_ms),
+        "data_blocks_written" => RowCell::count(row.log_life().data_blocks_written),
+        "data_written_mbps" => RowCell::real(row.log_life().data_written_mbps),
+        "log_checkpoints" => RowCell::count(row.log_life().log_checkpoints),
+        "archived_files" => RowCell::count(row.log_life().archived_files),
+        "archived_bytes" => RowCell::count(row.log_life().archived_bytes),
         key => return server_cell(row.server(), key.strip_prefix(SERVER_PREFIX)?),
     })
 }

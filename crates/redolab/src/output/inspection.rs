@@ -2,6 +2,7 @@
 
 use super::cells::grouped;
 use super::table;
+use crate::archived::ArchiveSurvey;
 use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};
 
@@ -50,6 +51,29 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
                 grouped(more)
             ));
         }
+    }
+    out
+}
+
+/// What an archive holds.
+pub(crate) fn archive(found: &ArchiveSurvey) -> String {
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    let mut out = format!(
+        "Archive {}\n  log id        {}\n  files         {}\n  records       {} with {}\n  \
+         begin, end    {}, {}\nThe archive is whole.\n",
+        sanitize::line(&found.path),
+        or_none(&found.log_id),
+        grouped(found.files),
+        grouped(found.records),
+        size(found.record_bytes),
+        or_none(&found.begin_rba),
+        or_none(&found.end_rba),
+    );
+    for name in &found.unfinished {
+        let name = sanitize::line(name);
+        out.push_str(&format!(
+            "{name} was not finished: the log still has its redo.\n"
+        ));
     }
     out
 }

@@ -1,6 +1,8 @@
 //! What is in a run store, and one stored run, as they are shown.
 
-use super::{imported, layers, placement, table, tproc_c, verdict, workers};
+use super::{
+    explain, imported, layers, nodes, placement, slow_writes, table, tproc_c, verdict, workers,
+};
 use crate::store::{Entry, State};
 use measure::run::Run;
 use measure::words::{self, sanitize};
@@ -112,9 +114,12 @@ pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
     }
     let mut parts = Vec::new();
     if !run.rows.is_empty() {
+        parts.extend(explain::text(run, style));
         parts.push(table::rows(run, style));
         parts.push(table::waits(run, style));
         parts.extend(workers::workers(run, style));
+        parts.extend(slow_writes::table(run, style));
+        parts.extend(nodes::nodes(run, style));
         parts.extend(layers::layers(run, style));
         parts.extend(tproc_c::tables(run, style));
     }

@@ -45,7 +45,12 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 26] = [
+const DROP_FIRST: [&str; 31] = [
+    "log_write_warnings",
+    "archived_bytes",
+    "archived_files",
+    "log_checkpoints",
+    "data_blocks_written",
     "nowait_window_bytes",
     "nowait_window_ms",
     "nodes",
@@ -150,7 +155,9 @@ fn choose(keys: &[&str], columns: &[(&str, Vec<String>)], style: Style) -> Vec<u
         if shown.iter().map(width).sum::<usize>() <= style.width {
             break;
         }
-        shown.retain(|i| keys[*i] != victim);
+        let counts_logs = |i: &usize| columns[*i].1.iter().any(|cell| cell != "1");
+        // How many logs a row adds up is left out only where it is one.
+        shown.retain(|i| keys[*i] != victim || (victim == "nodes" && counts_logs(i)));
     }
     shown
 }

@@ -9,7 +9,7 @@ use measure::run::Run;
 use measure::words::sanitize;
 
 /// Longer lines are hard to read, however wide the terminal is.
-const LINE_MAX: usize = 110;
+pub(super) const LINE_MAX: usize = 110;
 
 /// The verdict; plain facts only when `verbose`.
 #[must_use]

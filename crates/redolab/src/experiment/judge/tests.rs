@@ -116,6 +116,7 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
     };
     let on = Extent {
         targets: 0,
+        logs: 1,
         rounds: 1,
         raw: false,
     };

@@ -19,12 +19,13 @@ pub(crate) use floor::of_floor;
 pub(crate) use needs::{RowNeed, needs_of, shares};
 
 use super::Failure;
+use super::expected::row_name;
 use super::plan::LogPlan;
 use super::row::Spec;
 use crate::budget::Budget;
 use crate::safety::Refusal;
 use device::SyncMethod;
-use measure::words::{self, size};
+use measure::words::size;
 use std::sync::Arc;
 
 /// Kept for the store, the report and the result, whatever the rows are.
@@ -116,7 +117,10 @@ pub(crate) fn plan(wanted: &Wanted<'_>) -> Result<Limits, Failure> {
     let part = room / PROBE_DIVISOR;
     let probes = cached.is_none() && !wanted.raw && wanted.floor_files.is_none();
     let probe = if probes {
-        PROBE_BYTES.saturating_mul(wanted.logs)
+        let probes = wanted
+            .logs
+            .saturating_mul(u64::from(wanted.log.nodes.max(1)));
+        PROBE_BYTES.saturating_mul(probes)
     } else {
         0
     };
@@ -185,7 +189,8 @@ fn is_cached(method: SyncMethod) -> bool {
 /// What the making of the logs writes, without their probes.
 fn making_bytes(wanted: &Wanted<'_>) -> u64 {
     let files = wanted.log.footprint_bytes();
-    let journal = (u64::from(wanted.log.shape.groups) + OTHER_FILES) * REGISTER_BYTES;
+    let nodes = u64::from(wanted.log.nodes.max(1));
+    let journal = (u64::from(wanted.log.shape.groups) + OTHER_FILES) * REGISTER_BYTES * nodes;
     let wipe = if wanted.raw { WIPE_BYTES } else { 0 };
     let one = files.saturating_add(journal + CONTROL_BYTES + wipe);
     one.saturating_mul(wanted.logs)
@@ -233,7 +238,7 @@ fn lines(wanted: &Wanted<'_>, limits: &Limits, kept: u64, each: &[Option<u64>]) 
         );
     }
     for (spec, share) in wanted.specs.iter().zip(each) {
-        let row = format!("{} with {}", spec.workload.name, words::jobs(spec.jobs));
+        let row = row_name(spec);
         lines.push(match share {
             Some(share) => format!("  {row}: ends at {} at the latest.", size(*share)),
             None => format!("  {row}: left out, its share would be too small."),

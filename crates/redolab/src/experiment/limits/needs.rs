@@ -124,9 +124,10 @@ pub(super) fn transaction_bytes(spec: &Spec, log: &LogPlan, events: bool) -> u64
     blocks + batches * pages(4096) + captured
 }
 
-/// The log buffer holds no more than one log file does.
+/// A log buffer holds no more than one log file does. The buffers of all logs.
 fn buffer_bytes(log: &LogPlan) -> u64 {
-    (log.buffer_bytes as u64).min(log.shape.file_bytes)
+    let one = (log.buffer_bytes as u64).min(log.shape.file_bytes);
+    one.saturating_mul(u64::from(log.nodes.max(1)))
 }
 
 fn depth(log: &LogPlan) -> u64 {

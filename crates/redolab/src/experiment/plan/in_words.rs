@@ -1,6 +1,6 @@
 //! Choices of a plan in the words of the command line, so that a plan reads as it was asked for.
 
-use device::{IoEngine, SyncMethod};
+use device::{IoEngine, StripeWidth, SyncMethod};
 use redo::{LogFileSync, LogWriter, Triggers};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
@@ -50,6 +50,7 @@ in_words!(
     |text| text.parse()
 );
 in_words!(triggers, Triggers, |t| t.to_string(), |t| t.parse());
+in_words!(stripe_width, StripeWidth, |w| w.to_string(), |t| t.parse());
 in_words!(io, IoEngine, |io| io.name().to_owned(), |t| t.parse());
 
 /// The shape of a log, field by field.

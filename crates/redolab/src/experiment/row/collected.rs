@@ -4,12 +4,12 @@ use super::waits::RowWaits;
 use super::workers::WorkerWork;
 use super::{Lab, Shared, Spec, stored_name};
 use crate::experiment::Failure;
-use crate::experiment::recorder::Foregrounds;
+use crate::experiment::recorder::{Foregrounds, NodeSamples};
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
 use crate::observe::sampler::SampledWindow;
 use measure::driver::{LearntSoFar, TprocCCounts};
-use measure::record::{Background, IntervalRecord, TimeWindow, WaitPeak};
+use measure::record::{Background, IntervalRecord, LogLife, TimeWindow, WaitPeak};
 use measure::run::{CapturedEvents, ConsistencyCondition};
 use measure::{Clock, Nanos, RealClock, WaitEvent};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,6 +20,8 @@ pub(super) struct Collected {
     /// Transactions of all kinds.
     pub(super) commits: u64,
     pub(super) background: Background,
+    /// Of several logs, what each did.
+    pub(super) nodes: Vec<NodeSamples>,
     pub(super) intervals: Vec<IntervalRecord>,
     pub(super) elapsed: Nanos,
     /// When its measured time ended, on the sessions' clock.
@@ -41,6 +43,8 @@ pub(super) struct Collected {
     pub(super) waits: RowWaits,
     /// What was counted of TPROC-C before and after.
     pub(super) tproc_c: Option<(TprocCCounts, TprocCCounts)>,
+    /// What the log's database writer and archiver did in the window.
+    pub(super) log_life: Option<LogLife>,
     /// The consistency conditions of the target after the row.
     pub(super) conditions: Vec<ConsistencyCondition>,
     /// What was captured, where it was asked for.
@@ -56,6 +60,7 @@ impl Collected {
             foregrounds: Foregrounds::default(),
             commits: 0,
             background: Background::default(),
+            nodes: Vec::new(),
             intervals: Vec::new(),
             from,
             zero_utc_ns: zero_utc_ns(clock),
@@ -68,6 +73,7 @@ impl Collected {
             workers: Vec::new(),
             waits: RowWaits::default(),
             tproc_c: None,
+            log_life: None,
             conditions: Vec::new(),
             events: None,
             backlog: (0, 0),
@@ -105,7 +111,7 @@ pub(super) fn collect(
     all: &mut Collected,
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
-    let (foregrounds, log_writes) = lab.target.recorder.take();
+    let (foregrounds, log_writes, nodes) = lab.target.recorder.take();
     let foreground = foregrounds.all();
     let background = &log_writes.background;
     for (at_ns, scalable) in &log_writes.modes {
@@ -149,6 +155,11 @@ pub(super) fn collect(
     all.foregrounds.merge(&foregrounds);
     all.commits += foreground.latency.count();
     all.background.merge(background);
+    all.nodes.resize_with(nodes.len(), NodeSamples::default);
+    for (sum, part) in all.nodes.iter_mut().zip(&nodes) {
+        sum.foreground.merge(&part.foreground);
+        sum.background.merge(&part.background);
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use super::collected::Collected;
 use super::{Lab, Shared, Spec};
-use crate::experiment::recorder::Foregrounds;
+use crate::experiment::recorder::{Foregrounds, NodeSamples};
 use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::machine;
@@ -12,7 +12,7 @@ use measure::Nanos;
 use measure::driver::TprocCCounts;
 use measure::record::{
     ArrivalRecord, Background, DeviceCounts, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch,
-    Observations, ProcessUse, Recording, RowLoad, TimeWindow, TprocCRecord, WaitSum,
+    NodeRecord, Observations, ProcessUse, Recording, RowLoad, TimeWindow, TprocCRecord, WaitSum,
 };
 use measure::run::TargetFacts;
 use measure::workload::CommitWait;
@@ -32,16 +32,20 @@ pub(super) fn recording(
     let control = &*shared.control;
     let machine = machine::boot_id();
     let window = TimeWindow::of(all.utc_ns(all.from), all.elapsed.0);
-    let mut made = Recording::new(load(spec, &machine), window);
+    let nodes = lab.target.recorder.nodes();
+    let mut made = Recording::new(load(spec, &machine, nodes), window);
     made.foregrounds
         .extend(kinds(lab.target.driver.kinds(), &all.foregrounds));
     made.space_waits = control.space_waits();
     made.background = background(lab, all);
+    made.nodes = node_records(lab, spec, all);
     add_observed(&mut made, lab, observed, &machine);
     let needed = all.background.flushes.max(all.checkpoint_flushes);
     made.flush_audit = evidence(&made, lab, observed, needed).as_ref().map(audit);
+    made.run_queue = control.run_queue();
     made.arrivals = arrivals(shared, all);
     made.learning = learning(all);
+    made.log_life = all.log_life;
     // A user that thinks has time that is in no latency: there are no books to balance.
     if !spec.workload.tproc_c.is_some_and(|c| c.think) {
         made.session_time = Some(control.session_time(all.from, all.until));
@@ -70,10 +74,30 @@ fn waits(spec: &Spec) -> bool {
     spec.workload.commit.wait == CommitWait::Wait
 }
 
-fn load(spec: &Spec, machine: &str) -> RowLoad {
+/// What each of several logs did.
+fn node_records(lab: &Lab<'_>, spec: &Spec, all: &Collected) -> Vec<NodeRecord> {
+    let block_bytes = u64::from(lab.target.driver.block_bytes().unwrap_or(0));
+    let count = all.nodes.len().max(1) as u32;
+    let record = |(number, node): (u32, &NodeSamples)| NodeRecord {
+        jobs: spec.jobs / count + u32::from(number < spec.jobs % count),
+        foreground: node.foreground.clone(),
+        background: Background {
+            block_bytes: node.background.blocks * block_bytes,
+            ..node.background.clone()
+        },
+    };
+    (0..).zip(&all.nodes).map(record).collect()
+}
+
+fn load(spec: &Spec, machine: &str, nodes: u32) -> RowLoad {
     RowLoad {
         workload: spec.workload.name.clone(),
-        nodes: BTreeSet::from([machine.to_owned()]),
+        nodes: match nodes {
+            0 | 1 => BTreeSet::from([machine.to_owned()]),
+            count => (1..=count)
+                .map(|n| format!("{machine}/node {n:02}"))
+                .collect(),
+        },
         jobs: spec.jobs,
         threads: spec.api.threads(spec.jobs),
         waits: waits(spec),
@@ -85,7 +109,7 @@ fn load(spec: &Spec, machine: &str) -> RowLoad {
         commits_per_session: spec.commits,
         offered_tps: spec.arrivals.map(|arrivals| arrivals.offered_per_s()),
         soak: spec.soak,
-        condition: None,
+        condition: spec.condition.clone(),
     }
 }
 
@@ -114,6 +138,9 @@ fn background(lab: &Lab<'_>, all: &Collected) -> Option<Background> {
     let block_bytes = u64::from(lab.target.driver.block_bytes()?);
     let mut background = all.background.clone();
     background.block_bytes = background.blocks * block_bytes;
+    for write in background.slow.iter_mut().flat_map(|slow| &mut slow.kept) {
+        write.at_ns = all.utc_ns(Nanos(write.at_ns));
+    }
     background.workers.truncate(all.workers.len());
     for (number, work) in all.workers.iter().enumerate() {
         let worker = background.worker(number);

@@ -3,6 +3,7 @@
 use crate::experiment::load::CommitApi;
 use crate::experiment::planted::PlantedLie;
 use measure::Nanos;
+use measure::run::RowCondition;
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{Payload, Workload};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub struct Spec {
     pub payload: Payload,
     /// It runs for the sake of its intervals.
     pub soak: bool,
+    /// The condition of an experiment that this row is one of.
+    #[serde(default)]
+    pub condition: Option<RowCondition>,
     /// What a test has planted; nothing otherwise.
     #[serde(skip)]
     pub planted: PlantedLie,
@@ -63,6 +67,7 @@ impl Spec {
             arrivals: None,
             payload: Payload::default(),
             soak: false,
+            condition: None,
             planted: PlantedLie::default(),
         }
     }

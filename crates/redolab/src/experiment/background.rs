@@ -1,0 +1,227 @@
+//! What runs beside the sessions of redolab's own log: a database writer with its data file, and an
+//! archiver. As a plan, and made ready on the machine.
+//!
+//! Invariants: a data file is made in a folder of redolab's own, and removed with it; an archive
+//! stays. Neither is begun on a volume that would not keep what has to stay free.
+
+use super::Failure;
+use super::plan::LogPlan;
+use crate::cleanup::WorkFolder;
+use crate::safety::VolumeRoom;
+use device::file::{Directory, create_prewritten_at};
+use device::{FileSet, LogDevice, SyncMethod};
+use drivers::embedded::ArchiveOptions;
+use measure::record::DATA_BLOCK_BYTES;
+use measure::words::size;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What runs beside the sessions of a log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogBackgroundPlan {
+    /// Archive the log.
+    pub archive: Option<ArchivePlan>,
+    /// Write blocks of a data file in proportion to redo.
+    pub database_writer: Option<DatabaseWriterPlan>,
+}
+
+/// Where a log is archived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivePlan {
+    /// The directory in which the archive is made.
+    pub directory: PathBuf,
+    /// Files that are kept; `None` keeps all.
+    pub keep: Option<u32>,
+}
+
+/// The database writer of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseWriterPlan {
+    /// The directory in which its data file is made.
+    pub directory: PathBuf,
+    /// Bytes that it writes for each byte of redo.
+    pub written_per_redo: f64,
+}
+
+/// The name of a data file.
+const DATA_FILE: &str = "data.dbf";
+
+impl LogBackgroundPlan {
+    /// Refuses what no run can do: `limited` where the bytes that it writes are limited, `on_null`
+    /// on the null device.
+    pub(super) fn check(&self, limited: bool, on_null: bool) -> Result<(), Failure> {
+        let asked = match (&self.archive, &self.database_writer) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => "--archive",
+            (None, Some(_)) => "--dbwr",
+            (Some(_), Some(_)) => "--archive and --dbwr",
+        };
+        let refused = |why: &str| Err(Failure::Unusable(format!("{asked}: {why}")));
+        if on_null {
+            return refused(
+                "the null device keeps no redo; name a directory or a device with --on",
+            );
+        }
+        if limited {
+            return refused(
+                "what is written beside the log is not counted by --max-write; leave it away",
+            );
+        }
+        Ok(())
+    }
+
+    /// Lines of an announcement.
+    pub(super) fn lines(&self, log: &LogPlan) -> Vec<String> {
+        let archive = self.archive.as_ref().map(|archive| {
+            let kept = match archive.keep {
+                None => "all of it stays there".to_owned(),
+                Some(keep) => format!("the newest {keep} files stay there"),
+            };
+            let path = archive.directory.display();
+            format!("All redo is archived to {path}; {kept}.")
+        });
+        let data = self.database_writer.as_ref().map(|writer| {
+            format!(
+                "A data file of {} is made in {}; {:.3} B are written to it for each byte of redo.",
+                size(data_bytes(log, writer.written_per_redo)),
+                writer.directory.display(),
+                writer.written_per_redo
+            )
+        });
+        archive.into_iter().chain(data).collect()
+    }
+}
+
+/// The data file is so many times what the redo of all log files dirties, so that few blocks are
+/// dirtied again before they are written (12 % while a log goes round once).
+const SPREAD: f64 = 4.0;
+/// It is at least as large as the log, and at most so many times.
+const SIZE_MAX: f64 = 8.0;
+
+/// Bytes of a data file, in whole blocks.
+fn data_bytes(log: &LogPlan, written_per_redo: f64) -> u64 {
+    let times = (SPREAD * written_per_redo).clamp(1.0, SIZE_MAX);
+    // A cast saturates.
+    let bytes = (log.footprint_bytes() as f64 * times) as u64;
+    bytes.saturating_sub(bytes % DATA_BLOCK_BYTES)
+}
+
+/// A data file that is there.
+#[derive(Clone)]
+pub struct PlacedDataFile {
+    /// Where it is.
+    pub device: Arc<dyn LogDevice>,
+    /// Bytes that are written for each byte of redo.
+    pub written_per_redo: f64,
+}
+
+impl std::fmt::Debug for PlacedDataFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlacedDataFile")
+            .field("bytes", &self.device.bytes())
+            .field("written_per_redo", &self.written_per_redo)
+            .finish()
+    }
+}
+
+/// What runs beside the sessions, ready.
+#[derive(Clone, Debug, Default)]
+pub struct PlacedBackground {
+    /// The data file of the database writer.
+    pub data: Option<PlacedDataFile>,
+    /// Where the log is archived.
+    pub archive: Option<ArchiveOptions>,
+}
+
+/// Makes ready what runs beside the sessions of `log`. The folder of the data file is to be removed
+/// after the log.
+///
+/// # Errors
+/// A directory that is none or cannot be written, no room, an interruption.
+pub(super) fn place(
+    log: &LogPlan,
+    cancel: &dyn Fn() -> bool,
+) -> Result<(PlacedBackground, Option<WorkFolder>), Failure> {
+    let mut placed = PlacedBackground::default();
+    if let Some(plan) = &log.background.archive {
+        let (_, room) = volume("--archive", &plan.directory)?;
+        need("--archive", &plan.directory, room, log.shape.file_bytes)?;
+        placed.archive = Some(ArchiveOptions {
+            directory: plan.directory.clone(),
+            keep: plan.keep,
+            spare_bytes: room.keep_bytes(),
+        });
+    }
+    let Some(plan) = &log.background.database_writer else {
+        return Ok((placed, None));
+    };
+    let bytes = data_bytes(log, plan.written_per_redo);
+    let (directory, room) = volume("--dbwr", &plan.directory)?;
+    need("--dbwr", &plan.directory, room, bytes)?;
+    let making = || format!("making a data file in {}", plan.directory.display());
+    let folder = WorkFolder::create_in(&directory).map_err(Failure::system(making()))?;
+    let at = folder
+        .register(DATA_FILE)
+        .map_err(Failure::system(making()))?;
+    let made = create_prewritten_at(&at, bytes, &[], 1, &|_| {}, cancel);
+    match made {
+        Err(_) if cancel() => return Err(Failure::Interrupted),
+        made => made?.keep(),
+    }
+    let open = |method| FileSet::open_at(folder.directory(), &[DATA_FILE], bytes, method);
+    // Not every volume has direct I/O.
+    let device = open(SyncMethod::Direct).or_else(|_| open(SyncMethod::Buffered))?;
+    placed.data = Some(PlacedDataFile {
+        device: Arc::new(device),
+        written_per_redo: plan.written_per_redo,
+    });
+    Ok((placed, Some(folder)))
+}
+
+fn volume(option: &str, directory: &Path) -> Result<(Directory, VolumeRoom), Failure> {
+    let what = format!("{option} {}", directory.display());
+    let opened = directory
+        .canonicalize()
+        .and_then(|path| Directory::open(&path));
+    let opened = opened.map_err(Failure::system(format!("{what}: not a directory")))?;
+    let room = VolumeRoom::of(&opened).map_err(Failure::system(what))?;
+    Ok((opened, room))
+}
+
+fn need(option: &str, directory: &Path, room: VolumeRoom, bytes: u64) -> Result<(), Failure> {
+    if room.usable_bytes() >= bytes {
+        return Ok(());
+    }
+    Err(Failure::Unusable(format!(
+        "{option} {}: {} are needed, {} of the volume are free and {} must stay free; name a \
+         directory on another volume or use smaller log files (--log-file-size)",
+        directory.display(),
+        size(bytes),
+        size(room.available_bytes),
+        size(room.keep_bytes())
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redo::Shape;
+
+    #[test]
+    fn a_data_file_grows_with_what_is_written_to_it() {
+        let log = LogPlan {
+            shape: Shape::new().file_bytes(1 << 20).groups(4),
+            ..LogPlan::default()
+        };
+        let bytes = |rate| data_bytes(&log, rate);
+        let log_bytes = log.footprint_bytes();
+        assert!(bytes(0.001) <= log_bytes && bytes(0.001) > log_bytes - DATA_BLOCK_BYTES);
+        assert_eq!(bytes(1.0), 4 * log_bytes);
+        assert_eq!(bytes(100.0), 8 * log_bytes);
+        for rate in [0.001, 0.324, 0.77, 3.0] {
+            assert!(bytes(rate).is_multiple_of(DATA_BLOCK_BYTES), "{rate}");
+        }
+    }
+}
