@@ -480,3 +480,23 @@ pub(crate) fn expect_valid(json: &serde_json::Value) {
     let others = problems.iter().filter(|problem| !is_load(&problem["id"]));
     assert!(others.count() == 0, "{}", json["validity"]);
 }
+
+/// So many fresh directories below that of `place`.
+pub fn directories(place: &Place, count: usize) -> Vec<PathBuf> {
+    let each = (1..=count).map(|n| place.path().join(format!("u{n:02}")));
+    each.inspect(|path| std::fs::create_dir(path).expect("a fresh directory"))
+        .collect()
+}
+
+/// Directories as an option lists them.
+pub fn listed(directories: &[PathBuf]) -> String {
+    let shown = directories.iter().map(|d| d.display().to_string());
+    shown.collect::<Vec<_>>().join(",")
+}
+
+/// Nothing is left in any of them.
+pub fn expect_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        assert_eq!(entries(directory), [""; 0], "{}", directory.display());
+    }
+}

@@ -3,6 +3,7 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod background;
 mod browser;
 mod busy;
 mod capacity;
@@ -12,6 +13,7 @@ mod compare;
 mod device_list;
 mod driver;
 mod evidence;
+mod explain;
 mod factors;
 mod files;
 mod findings;
@@ -25,14 +27,20 @@ mod interrupted;
 mod judged;
 mod limits;
 mod loads;
+mod members;
+mod nodes;
 mod placement;
 mod raw;
 mod recording;
 mod redact;
 mod sessions;
+mod slow_writes;
 mod stored;
+mod striped;
 mod summary;
 mod tproc_c;
+mod trace_export;
+
 mod units;
 mod verdict_rows;
 mod version_1;

@@ -16,7 +16,10 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 28] = [
+    "WIDTH:PATHS",
+    "KIND:PATHS",
+    "N|PATHS",
     "SOURCE=OFFSET",
     "N",
     "LADDER",
@@ -31,6 +34,7 @@ const OTHERS: [&str; 24] = [
     "PROCESS",
     "FILE",
     "DIR",
+    "DIR[,RATIO]",
     "DEVICE",
     "PATH",
     "NAME=PATH",
