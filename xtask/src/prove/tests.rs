@@ -158,6 +158,18 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "life",
+        shows: "90 minutes of a race of two members with a database writer, an archiver and log \
+                switches: flat memory, everything acknowledged is archived after SIGKILL",
+        takes: "91 min",
+        package: "redolab",
+        arguments: &["--test", "system"],
+        filter: &["a_log_lives_on"],
+        env: |_| vec![("REDOLAB_LIFE_SECONDS", "5400".to_owned())],
+        hours: 3,
+        ..PLAIN
+    },
+    Proof {
         name: "flips",
         shows: "no flip of any of the 8 bits of each byte of a mebibyte of redo is believed",
         takes: "5 min",

@@ -19,20 +19,37 @@ use std::time::Duration;
 const DIRECTORY: &str = "REDOLAB_ARCHIVE_DIRECTORY";
 const LIFE: &str = "REDOLAB_ARCHIVE_LIFE";
 const SESSIONS: u32 = 3;
-const SHAPE: Shape = Shape::new()
+/// Bytes of a record.
+const LONGEST: usize = 3000;
+pub(super) const SHAPE: Shape = Shape::new()
     .block_bytes(Some(4096))
     .groups(3)
     .file_bytes(512 << 10);
 
 /// Whose a record is: the life, the session, and its number there.
-type Key = (u32, u32);
+pub(super) type Key = (u32, u32);
 
-fn number(name: &str) -> Option<u64> {
+pub(super) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 fn places(directory: &Path) -> (PathBuf, PathBuf) {
     (directory.join("log"), directory.join("archive"))
+}
+
+/// What was asked of a log, for the facts of a run.
+pub(super) fn asked() -> AskedOfLog {
+    AskedOfLog {
+        sync_method: SyncMethod::Direct,
+        log_writer: LogWriter::Auto,
+        log_writer_cpus: Vec::new(),
+        log_file_sync: LogFileSync::Adaptive,
+        io_depth: 1,
+        unwritten_extents: None,
+        stays: true,
+        stripe: None,
+        members: Vec::new(),
+    }
 }
 
 fn open(directory: &Path) -> (EmbeddedLog, PathBuf) {
@@ -45,29 +62,19 @@ fn open(directory: &Path) -> (EmbeddedLog, PathBuf) {
         .open()
         .expect("a log");
     let folder = archive_folder(&log, &archive).expect("open");
-    let asked = AskedOfLog {
-        sync_method: SyncMethod::Direct,
-        log_writer: LogWriter::Auto,
-        log_writer_cpus: Vec::new(),
-        log_file_sync: LogFileSync::Adaptive,
-        io_depth: 1,
-        unwritten_extents: None,
-        stays: true,
-        stripe: None,
-        members: Vec::new(),
-    };
     let beside = LogBackground {
         archive: Some(ArchiveOptions::new(archive)),
         ..LogBackground::default()
     };
-    let log = EmbeddedLog::start_with(log, asked, beside).expect("the archive goes on");
+    let log = EmbeddedLog::start_with(log, asked(), beside).expect("the archive goes on");
     (log, folder)
 }
 
-fn record(life: u32, who: u32, which: u32) -> Vec<u8> {
+/// A record of its number and of up to `longest` bytes more.
+pub(super) fn record(life: u32, who: u32, which: u32, longest: usize) -> Vec<u8> {
     let mut state = u64::from(life) << 40 ^ u64::from(who) << 32 ^ u64::from(which);
     let mut bytes = [life, who, which].map(u32::to_le_bytes).concat();
-    let len = 12 + split_mix(&mut state) as usize % 3000;
+    let len = 12 + split_mix(&mut state) as usize % longest;
     while bytes.len() < len {
         bytes.extend_from_slice(&split_mix(&mut state).to_le_bytes());
     }
@@ -86,7 +93,9 @@ fn child(directory: &Path) -> ! {
             scope.spawn(move || {
                 let mut session = log.log().session();
                 for which in 0.. {
-                    session.append(&[&record(life, who, which)]).expect("open");
+                    session
+                        .append(&[&record(life, who, which, LONGEST)])
+                        .expect("open");
                     session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
                     let ack = [who, which].map(u32::to_le_bytes).concat();
                     let written = out.lock().expect("no panic").write_all(&ack);
@@ -99,7 +108,7 @@ fn child(directory: &Path) -> ! {
 }
 
 /// A child is ended with the test, whatever becomes of the test.
-struct Ended(Child);
+pub(super) struct Ended(pub(super) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -144,14 +153,20 @@ fn life(directory: &Path, life: u32, acks: u64, moment: Duration) -> BTreeMap<u3
 
 /// Reads the archive: of each life and session the numbers follow each other from 0. Gives how many
 /// there are.
-fn found(folder: &Path) -> Result<(ArchiveSurvey, BTreeMap<Key, u32>), ArchiveProblem> {
+pub(super) fn found(
+    folder: &Path,
+    longest: usize,
+) -> Result<(ArchiveSurvey, BTreeMap<Key, u32>), ArchiveProblem> {
     let mut found: BTreeMap<Key, u32> = BTreeMap::new();
     let survey = read_archive(folder, |rba, bytes| {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
         let (life, who, which) = (word(0), word(4), word(8));
         let next = found.entry((life, who)).or_default();
         assert_eq!(which, *next, "life {life}, session {who}, at {rba}");
-        assert!(bytes == record(life, who, which), "another record at {rba}");
+        assert!(
+            bytes == record(life, who, which, longest),
+            "another record at {rba}"
+        );
         *next += 1;
     })?;
     Ok((survey, found))
@@ -181,14 +196,15 @@ fn what_was_acknowledged_is_archived_through_kills() {
         // Whatever is finished is whole, also while the log is not open.
         let folders = std::fs::read_dir(&archive).expect("it is there");
         for folder in folders.map(|folder| folder.expect("an entry").path()) {
-            found(&folder).unwrap_or_else(|what| panic!("seed {seed}, kill {n}: {what}"));
+            found(&folder, LONGEST).unwrap_or_else(|what| panic!("seed {seed}, kill {n}: {what}"));
         }
     }
     // The last life only archives the rest.
     let (log, folder) = open(scratch.path());
     log.close().expect("archived to the end");
     drop(log);
-    let (survey, found) = found(&folder).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+    let (survey, found) =
+        found(&folder, LONGEST).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     let mut acks = 0;
     for (n, last) in acknowledged.iter().enumerate() {
         for (who, which) in last {

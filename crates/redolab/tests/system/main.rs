@@ -5,5 +5,6 @@ mod archive;
 #[path = "../it/common.rs"]
 mod common;
 mod disk_full;
+mod life;
 mod live;
 mod violence;
