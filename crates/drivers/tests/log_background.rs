@@ -132,6 +132,7 @@ fn a_database_writer_that_is_slow_holds_the_switch() {
         LogBackground {
             data: Some(data),
             archive: None,
+            ..LogBackground::default()
         }
     });
     let gate = made.expect("made");
@@ -163,6 +164,7 @@ fn a_database_writer_that_fails_ends_the_log_and_says_why() {
         LogBackground {
             data: Some(data),
             archive: None,
+            ..LogBackground::default()
         }
     });
     let mut session = log.log().session();
@@ -188,6 +190,7 @@ fn an_archiver_that_finds_no_room_ends_the_log_and_says_why() {
             spare_bytes: u64::MAX / 2,
             ..ArchiveOptions::new(&archive)
         }),
+        ..LogBackground::default()
     });
     let mut session = log.log().session();
     let mut commits = (0..1_000_000).map(|_| {
@@ -214,6 +217,7 @@ fn an_archive_keeps_as_many_files_as_it_was_asked_for() {
             keep: Some(2),
             ..ArchiveOptions::new(&archive)
         }),
+        ..LogBackground::default()
     });
     let mut session = log.log().session();
     for _ in 0..3 * log.log().geometry().capacity_blocks() {

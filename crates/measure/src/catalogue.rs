@@ -336,6 +336,34 @@ pub const ROW: &[Metric] = &[
         definition: "Bytes of the archived files.",
         source: OWN,
     },
+    Metric {
+        key: "neighbour_fsyncs",
+        heading: "Neighbour fsyncs",
+        unit: "",
+        definition: "How often --neighbour appended 4 KiB to its file and called fsync.",
+        source: OWN,
+    },
+    Metric {
+        key: "neighbour_fsync_p50_us",
+        heading: "Neighbour fsync p50",
+        unit: "us",
+        definition: "Median of the time of these calls.",
+        source: OWN,
+    },
+    Metric {
+        key: "neighbour_fsync_p99_us",
+        heading: "Neighbour fsync p99",
+        unit: "us",
+        definition: "99th percentile of the time of these calls.",
+        source: OWN,
+    },
+    Metric {
+        key: "neighbour_fsync_max_us",
+        heading: "Neighbour fsync max",
+        unit: "us",
+        definition: "The longest of these calls.",
+        source: OWN,
+    },
 ];
 
 #[cfg(test)]

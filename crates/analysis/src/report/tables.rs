@@ -126,6 +126,10 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "log_checkpoints" => count(row.log_life().log_checkpoints?),
         "archived_files" => count(row.log_life().archived_files?),
         "archived_bytes" => count(row.log_life().archived_bytes?),
+        "neighbour_fsyncs" => count(row.log_life().neighbour_fsyncs?),
+        "neighbour_fsync_p50_us" => digits(row.log_life().neighbour_fsync_p50_us?),
+        "neighbour_fsync_p99_us" => digits(row.log_life().neighbour_fsync_p99_us?),
+        "neighbour_fsync_max_us" => digits(row.log_life().neighbour_fsync_max_us?),
         "commits_per_session" => count(row.commits_per_session?),
         "redo_bytes_per_txn" if row.workload == SIZE_SWEEP => count(row.redo_bytes_per_txn?),
         "threads" => row.threads.filter(|n| *n < row.jobs)?.to_string(),
@@ -236,6 +240,10 @@ mod tests {
             log_checkpoints: Some(1),
             archived_files: Some(1),
             archived_bytes: Some(1),
+            neighbour_fsyncs: Some(1),
+            neighbour_fsync_p50_us: Some(1.0),
+            neighbour_fsync_p99_us: Some(1.0),
+            neighbour_fsync_max_us: Some(1.0),
         }
     }
 

@@ -9,12 +9,14 @@ mod archiver;
 mod background;
 mod database_writer;
 mod group;
+mod neighbour;
 mod nodes;
 mod null;
 mod session;
 
 pub use archiver::{ArchiveOptions, ArchivedSoFar, archive_folder};
 pub use database_writer::{DataFile, WRITTEN_PER_REDO, WrittenSoFar};
+pub use neighbour::{NEIGHBOUR_BYTES, Neighbour};
 pub use nodes::EmbeddedNodes;
 pub use null::null_layout;
 
@@ -32,6 +34,7 @@ use measure::driver::{
 use measure::record::{LearntSwitch, LogLife, WaitSum};
 use measure::run::{MemberFacts, ProbeRow, RedoLogFacts, StripeFacts, TargetFacts};
 use measure::workload::{CommitPost, Workload};
+use neighbour::NeighbourTimes;
 use redo::engine::BackEnd;
 use redo::{Log, LogFileSync, LogWriter};
 use session::LogSession;
@@ -70,6 +73,8 @@ pub struct EmbeddedLog {
     written: Arc<WriterCounts>,
     writes_data: bool,
     archived: Option<Arc<ArchiveCounts>>,
+    neighbour: Mutex<Option<Background>>,
+    neighbour_times: Option<Arc<NeighbourTimes>>,
 }
 
 /// What runs beside the sessions of an embedded log.
@@ -80,6 +85,8 @@ pub struct LogBackground {
     pub data: Option<DataFile>,
     /// Where the log is archived. The log is in archive mode then.
     pub archive: Option<ArchiveOptions>,
+    /// Software that synchronises a file of its own.
+    pub neighbour: Option<Neighbour>,
 }
 
 impl EmbeddedLog {
@@ -102,7 +109,11 @@ impl EmbeddedLog {
     ) -> std::io::Result<EmbeddedLog> {
         let log = Arc::new(log);
         let progress = Progress::of(&log);
-        let LogBackground { data, archive } = beside;
+        let LogBackground {
+            data,
+            archive,
+            neighbour,
+        } = beside;
         let (written, writes_data) = (Arc::<WriterCounts>::default(), data.is_some());
         let archived = archive.as_ref().map(|_| Arc::<ArchiveCounts>::default());
         let counts = Arc::clone(&written);
@@ -117,6 +128,18 @@ impl EmbeddedLog {
                 return Err(std::io::Error::other(error));
             }
         };
+        let neighbour_times = neighbour.as_ref().map(|_| Arc::<NeighbourTimes>::default());
+        let started = neighbour
+            .zip(neighbour_times.clone())
+            .map(|(neighbour, times)| neighbour::start(neighbour, times, progress.clone()));
+        let neighbour = match started.transpose() {
+            Ok(neighbour) => neighbour,
+            Err(error) => {
+                archiver.into_iter().for_each(Background::end);
+                writer.end();
+                return Err(error);
+            }
+        };
         Ok(EmbeddedLog {
             log,
             asked,
@@ -125,6 +148,8 @@ impl EmbeddedLog {
             written,
             writes_data,
             archived,
+            neighbour: Mutex::new(neighbour),
+            neighbour_times,
         })
     }
 
@@ -183,10 +208,12 @@ impl EmbeddedLog {
     fn life(&self) -> Option<LogLife> {
         let written = self.written.read(self.writes_data);
         let archived = self.archived.as_ref().map(|counts| counts.read());
+        let times = self.neighbour_times.as_ref().map(|times| times.read());
         let there = self.writes_data || archived.is_some();
-        there.then_some(LogLife {
+        (there || times.is_some()).then_some(LogLife {
             data_blocks: written.blocks,
-            checkpoints: Some(written.checkpoints),
+            checkpoints: there.then_some(written.checkpoints),
+            neighbour_fsync_ns: times,
             archived_files: archived.map(|archived| archived.files),
             archived_bytes: archived.map(|archived| archived.bytes),
         })
@@ -302,6 +329,9 @@ impl Driver for EmbeddedLog {
     }
 
     fn close(&self) -> Result<(), DriverError> {
+        let slot = self.neighbour.lock();
+        let neighbour = slot.unwrap_or_else(PoisonError::into_inner).take();
+        neighbour.into_iter().for_each(Background::end);
         let slot = self.background.lock();
         let background = slot.unwrap_or_else(PoisonError::into_inner).take();
         let Some((writer, archiver)) = background else {

@@ -62,7 +62,10 @@ impl Recording {
             device: self.device_figures(),
             processors: self.processor_figures(commits),
             learning: self.learning_figures(),
-            log_life: self.log_life.and_then(|life| life.figures(seconds)),
+            log_life: self
+                .log_life
+                .as_ref()
+                .and_then(|life| life.figures(seconds)),
             server: self.server.as_ref().and_then(ServerRecord::figures),
             tproc_c: self.tproc_c.as_ref().map(|c| c.figures(&self.foregrounds)),
             ..Row::default()

@@ -166,6 +166,14 @@ pub struct LogLifeFigures {
     pub archived_files: Option<u64>,
     /// Bytes of their archive.
     pub archived_bytes: Option<u64>,
+    /// How often a neighbour synchronised its file.
+    pub neighbour_fsyncs: Option<u64>,
+    /// Median of the time of these, microseconds.
+    pub neighbour_fsync_p50_us: Option<f64>,
+    /// 99th percentile, microseconds.
+    pub neighbour_fsync_p99_us: Option<f64>,
+    /// The longest, microseconds.
+    pub neighbour_fsync_max_us: Option<f64>,
 }
 
 /// Commits a log write.

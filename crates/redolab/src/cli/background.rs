@@ -1,9 +1,13 @@
 //! Options of what runs beside the sessions of redolab's own log: the archiver, the database
 //! writer.
 
-use crate::experiment::background::{ArchivePlan, DatabaseWriterPlan, LogBackgroundPlan};
+use crate::experiment::background::{
+    ArchivePlan, DatabaseWriterPlan, LogBackgroundPlan, NeighbourPlan,
+};
 use clap::Args;
 use drivers::embedded::WRITTEN_PER_REDO;
+use measure::Nanos;
+use measure::units::parse_duration;
 use std::path::PathBuf;
 
 /// What runs beside the sessions.
@@ -34,6 +38,17 @@ pub(crate) struct BackgroundArgs {
         value_parser = database_writer
     )]
     dbwr: Option<DatabaseWriterPlan>,
+    /// Run a neighbour of the log: it appends 4 KiB to a file in DIR and calls fsync every EVERY,
+    /// from 10ms to 1m [default of EVERY: 100ms]. On the log's file system an fsync may flush more
+    /// than its own file: ext4 flushes the whole transaction of its journal. The columns
+    /// neighbour_fsync_* are the neighbour's times; measure without it for what it costs the log
+    #[arg(
+        long,
+        value_name = "DIR[,EVERY]",
+        help_heading = "Beside the log",
+        value_parser = neighbour
+    )]
+    neighbour: Option<NeighbourPlan>,
 }
 
 impl BackgroundArgs {
@@ -45,6 +60,7 @@ impl BackgroundArgs {
                 keep: self.archive_keep,
             }),
             database_writer: self.dbwr.clone(),
+            neighbour: self.neighbour.clone(),
         }
     }
 }
@@ -74,6 +90,26 @@ fn database_writer(text: &str) -> Result<DatabaseWriterPlan, String> {
     })
 }
 
+/// `DIR`, or `DIR,EVERY`. A directory whose name ends in a comma and a time is not meant.
+fn neighbour(text: &str) -> Result<NeighbourPlan, String> {
+    let (directory, every) = match text.rsplit_once(',') {
+        Some((directory, every)) => (directory, parse_duration(every)?),
+        None => (text, Nanos::from_millis(100)),
+    };
+    if directory.is_empty() {
+        return Err("name a directory, such as /u02 or /u02,100ms".to_owned());
+    }
+    if !(Nanos::from_millis(10)..=Nanos::from_millis(60_000)).contains(&every) {
+        return Err(format!(
+            "EVERY in `{text}` is outside its range; use 10ms to 1m"
+        ));
+    }
+    Ok(NeighbourPlan {
+        directory: PathBuf::from(directory),
+        every,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +127,12 @@ mod tests {
             "", ",1", "/u02,", "/u02,x", "/u02,0", "/u02,101", "/u02,NaN",
         ] {
             assert!(database_writer(bad).is_err(), "{bad}");
+        }
+        let found = neighbour("/a,b/c,20ms").map_err(CommandError::usage)?;
+        assert_eq!(found.directory, PathBuf::from("/a,b/c"));
+        assert_eq!(found.every, Nanos::from_millis(20));
+        for bad in ["", ",1s", "/u02,", "/u02,x", "/u02,9ms", "/u02,61s"] {
+            assert!(neighbour(bad).is_err(), "{bad}");
         }
         Ok(())
     }

@@ -10,12 +10,16 @@ use crate::cleanup::WorkFolder;
 use crate::safety::VolumeRoom;
 use device::file::{Directory, create_prewritten_at};
 use device::{FileSet, LogDevice, SyncMethod};
-use drivers::embedded::ArchiveOptions;
+use drivers::embedded::{ArchiveOptions, NEIGHBOUR_BYTES, Neighbour};
+use measure::Nanos;
 use measure::record::DATA_BLOCK_BYTES;
 use measure::words::size;
 use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What runs beside the sessions of a log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,8 @@ pub struct LogBackgroundPlan {
     pub archive: Option<ArchivePlan>,
     /// Write blocks of a data file in proportion to redo.
     pub database_writer: Option<DatabaseWriterPlan>,
+    /// Synchronise a file of its own.
+    pub neighbour: Option<NeighbourPlan>,
 }
 
 /// Where a log is archived.
@@ -45,6 +51,17 @@ pub struct DatabaseWriterPlan {
     pub written_per_redo: f64,
 }
 
+/// A neighbour of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeighbourPlan {
+    /// The directory in which its file is made.
+    pub directory: PathBuf,
+    /// From one fsync to the next.
+    pub every: Nanos,
+}
+
+/// The name of a neighbour's file.
+const NEIGHBOUR_FILE: &str = "neighbour.dat";
 /// The name of a data file.
 const DATA_FILE: &str = "data.dbf";
 
@@ -52,12 +69,17 @@ impl LogBackgroundPlan {
     /// Refuses what no run can do: `limited` where the bytes that it writes are limited, `on_null`
     /// on the null device.
     pub(super) fn check(&self, limited: bool, on_null: bool) -> Result<(), Failure> {
-        let asked = match (&self.archive, &self.database_writer) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => "--archive",
-            (None, Some(_)) => "--dbwr",
-            (Some(_), Some(_)) => "--archive and --dbwr",
-        };
+        let options = [
+            ("--archive", self.archive.is_some()),
+            ("--dbwr", self.database_writer.is_some()),
+            ("--neighbour", self.neighbour.is_some()),
+        ];
+        let asked = options.iter().filter(|(_, asked)| *asked);
+        let asked: Vec<&str> = asked.map(|(option, _)| *option).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let asked = asked.join(" and ");
         let refused = |why: &str| Err(Failure::Unusable(format!("{asked}: {why}")));
         if on_null {
             return refused(
@@ -90,7 +112,14 @@ impl LogBackgroundPlan {
                 writer.written_per_redo
             )
         });
-        archive.into_iter().chain(data).collect()
+        let neighbour = self.neighbour.as_ref().map(|neighbour| {
+            format!(
+                "A neighbour appends 4 KiB to a file in {} and calls fsync every {} ms.",
+                neighbour.directory.display(),
+                neighbour.every.0 / 1_000_000
+            )
+        });
+        archive.into_iter().chain(data).chain(neighbour).collect()
     }
 }
 
@@ -133,17 +162,19 @@ pub struct PlacedBackground {
     pub data: Option<PlacedDataFile>,
     /// Where the log is archived.
     pub archive: Option<ArchiveOptions>,
+    /// Software beside the log.
+    pub neighbour: Option<Neighbour>,
 }
 
-/// Makes ready what runs beside the sessions of `log`. The folder of the data file is to be removed
-/// after the log.
+/// Makes ready what runs beside the sessions of `log`. The folders are to be removed after the log.
 ///
 /// # Errors
 /// A directory that is none or cannot be written, no room, an interruption.
 pub(super) fn place(
     log: &LogPlan,
     cancel: &dyn Fn() -> bool,
-) -> Result<(PlacedBackground, Option<WorkFolder>), Failure> {
+) -> Result<(PlacedBackground, Vec<WorkFolder>), Failure> {
+    let mut folders = Vec::new();
     let mut placed = PlacedBackground::default();
     if let Some(plan) = &log.background.archive {
         let (_, room) = volume("--archive", &plan.directory)?;
@@ -154,9 +185,43 @@ pub(super) fn place(
             spare_bytes: room.keep_bytes(),
         });
     }
-    let Some(plan) = &log.background.database_writer else {
-        return Ok((placed, None));
+    if let Some(plan) = &log.background.neighbour {
+        let (neighbour, folder) = place_neighbour(plan)?;
+        placed.neighbour = Some(neighbour);
+        folders.push(folder);
+    }
+    if let Some(plan) = &log.background.database_writer {
+        let (data, folder) = place_data(plan, log, cancel)?;
+        placed.data = Some(data);
+        folders.push(folder);
+    }
+    Ok((placed, folders))
+}
+
+fn place_neighbour(plan: &NeighbourPlan) -> Result<(Neighbour, WorkFolder), Failure> {
+    let (directory, room) = volume("--neighbour", &plan.directory)?;
+    need("--neighbour", &plan.directory, room, NEIGHBOUR_BYTES)?;
+    let making = || {
+        let path = plan.directory.display();
+        Failure::system(format!("making a neighbour's file in {path}"))
     };
+    let folder = WorkFolder::create_in(&directory).map_err(making())?;
+    folder.register(NEIGHBOUR_FILE).map_err(making())?;
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create_new(true).mode(0o600);
+    let file = options.open(folder.directory().path().join(NEIGHBOUR_FILE));
+    let neighbour = Neighbour {
+        file: Arc::new(file.map_err(making())?),
+        every: Duration::from_nanos(plan.every.0),
+    };
+    Ok((neighbour, folder))
+}
+
+fn place_data(
+    plan: &DatabaseWriterPlan,
+    log: &LogPlan,
+    cancel: &dyn Fn() -> bool,
+) -> Result<(PlacedDataFile, WorkFolder), Failure> {
     let bytes = data_bytes(log, plan.written_per_redo);
     let (directory, room) = volume("--dbwr", &plan.directory)?;
     need("--dbwr", &plan.directory, room, bytes)?;
@@ -173,11 +238,11 @@ pub(super) fn place(
     let open = |method| FileSet::open_at(folder.directory(), &[DATA_FILE], bytes, method);
     // Not every volume has direct I/O.
     let device = open(SyncMethod::Direct).or_else(|_| open(SyncMethod::Buffered))?;
-    placed.data = Some(PlacedDataFile {
+    let data = PlacedDataFile {
         device: Arc::new(device),
         written_per_redo: plan.written_per_redo,
-    });
-    Ok((placed, Some(folder)))
+    };
+    Ok((data, folder))
 }
 
 fn volume(option: &str, directory: &Path) -> Result<(Directory, VolumeRoom), Failure> {

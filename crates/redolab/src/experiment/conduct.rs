@@ -313,14 +313,14 @@ fn make_log(
     let mut setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
-    let (placed, data_folder) = background::place(&setup.log, &cancel)?;
+    let (placed, beside) = background::place(&setup.log, &cancel)?;
     setup.background = placed;
     let (log, folders) = match site {
         Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
         None => (LoadTarget::null(setup)?, Vec::new()),
     };
     phase.done("ready");
-    Ok((log, folders.into_iter().chain(data_folder).collect()))
+    Ok((log, folders.into_iter().chain(beside).collect()))
 }
 
 /// Hands a judged run to the console and stores it.

@@ -355,6 +355,7 @@ fn beside(placed: &PlacedBackground, recorder: &Arc<Recorder>) -> LogBackground 
     LogBackground {
         data,
         archive: placed.archive.clone(),
+        neighbour: placed.neighbour.clone(),
     }
 }
 

@@ -104,6 +104,10 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "log_checkpoints" => RowCell::count(row.log_life().log_checkpoints),
         "archived_files" => RowCell::count(row.log_life().archived_files),
         "archived_bytes" => RowCell::count(row.log_life().archived_bytes),
+        "neighbour_fsyncs" => RowCell::count(row.log_life().neighbour_fsyncs),
+        "neighbour_fsync_p50_us" => RowCell::real(row.log_life().neighbour_fsync_p50_us),
+        "neighbour_fsync_p99_us" => RowCell::real(row.log_life().neighbour_fsync_p99_us),
+        "neighbour_fsync_max_us" => RowCell::real(row.log_life().neighbour_fsync_max_us),
         key => return server_cell(row.server(), key.strip_prefix(SERVER_PREFIX)?),
     })
 }

@@ -45,8 +45,11 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 31] = [
+const DROP_FIRST: [&str; 34] = [
     "log_write_warnings",
+    "neighbour_fsync_max_us",
+    "neighbour_fsync_p50_us",
+    "neighbour_fsyncs",
     "archived_bytes",
     "archived_files",
     "log_checkpoints",

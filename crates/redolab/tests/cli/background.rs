@@ -89,6 +89,32 @@ fn a_run_archives_its_log_and_writes_a_data_file() {
 }
 
 #[test]
+fn a_neighbour_synchronises_its_file_beside_the_log() {
+    let (place, _, data) = place();
+    let on = place.target.display().to_string();
+    let neighbour = format!("{},10ms", data.display());
+    let more = ["--on", &on, "--neighbour", &neighbour];
+    let run = place.run(&[&RUN[..], &more].concat()).json();
+    let row = &run["rows"][0];
+    assert!(row["neighbour_fsyncs"].as_u64().is_some(), "{row}");
+    let of = |key: &str| row[key].as_f64();
+    let fsyncs = row["neighbour_fsyncs"].as_u64().unwrap_or(0);
+    // A disk may be so slow that none ends while the row is measured.
+    if fsyncs > 0 {
+        let (p50, max) = (of("neighbour_fsync_p50_us"), of("neighbour_fsync_max_us"));
+        assert!(p50 > Some(0.0) && max >= p50, "{row}");
+    }
+    assert!(row["data_blocks_written"].is_null() && row["log_checkpoints"].is_null());
+    assert_eq!(names(&data), Vec::<PathBuf>::new());
+    let shown = place.run(&[&RUN[..12], &more, &["--format", "csv"]].concat());
+    assert!(
+        shown.out.contains("neighbour_fsync_p99_us"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
 fn what_cannot_run_beside_a_log_is_refused_before_anything_is_written() {
     let (place, archive, data) = place();
     let text = |path: &PathBuf| path.display().to_string();
@@ -109,6 +135,11 @@ fn what_cannot_run_beside_a_log_is_refused_before_anything_is_written() {
         ),
         (&["--on", &on, "--archive", &missing], "not a directory"),
         (&["--on", &on, "--dbwr", &missing], "not a directory"),
+        (&["--on", &on, "--neighbour", &missing], "not a directory"),
+        (
+            &["--on", &on, "--neighbour", &format!("{into},1ms")],
+            "use 10ms to 1m",
+        ),
         (
             &["--on", &on, "--dbwr", &format!("{into},0")],
             "use 0.001 to 100",

@@ -359,6 +359,7 @@ pub fn row(h: &Histogram) -> Row {
             log_checkpoints: Some(3),
             archived_files: Some(2),
             archived_bytes: Some(1 << 20),
+            ..measure::run::LogLifeFigures::default()
         }),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),

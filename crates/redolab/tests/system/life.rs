@@ -72,6 +72,7 @@ fn open(directory: &Path) -> (EmbeddedLog, PathBuf, Vec<RedoRecord>) {
     let beside = LogBackground {
         data: Some(data_file(directory, &redo_bytes)),
         archive: Some(ArchiveOptions::new(archive)),
+        ..LogBackground::default()
     };
     let log = EmbeddedLog::start_with(log, asked(), beside).expect("it lives");
     (log, folder, records)

@@ -45,7 +45,7 @@ pub(super) fn recording(
     made.run_queue = control.run_queue();
     made.arrivals = arrivals(shared, all);
     made.learning = learning(all);
-    made.log_life = all.log_life;
+    made.log_life.clone_from(&all.log_life);
     // A user that thinks has time that is in no latency: there are no books to balance.
     if !spec.workload.tproc_c.is_some_and(|c| c.think) {
         made.session_time = Some(control.session_time(all.from, all.until));
