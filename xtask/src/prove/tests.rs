@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Histories of a round of the crash simulation.
 const HISTORIES: u64 = 250_000;
+/// Histories with members of a round, and the first seed of the first: a check takes those below it.
+const MEMBER_HISTORIES: u64 = 100_000;
+const FIRST_MEMBER_HISTORY: u64 = 1_000_000;
 /// Schedules of a round of each test under shuttle.
 const SCHEDULES: u64 = 50_000;
 /// Kills of a round.
@@ -74,6 +77,23 @@ pub const PROOFS: &[Proof] = &[
             vec![
                 ("REDOLAB_CRASH_FROM", (round * HISTORIES).to_string()),
                 ("REDOLAB_CRASH_SEEDS", HISTORIES.to_string()),
+            ]
+        },
+        repeats: true,
+        ..PLAIN
+    },
+    Proof {
+        name: "members",
+        shows: "100,000 simulated histories of mirrors, races and mirrors of races, with members that \
+                fail, are late, are lost and return, break no promise; every bug planted in members \
+                is found",
+        takes: "15 min",
+        arguments: &["--features", "crash", "--test", "crash_members"],
+        env: |round| {
+            let from = FIRST_MEMBER_HISTORY + round * MEMBER_HISTORIES;
+            vec![
+                ("REDOLAB_CRASH_FROM", from.to_string()),
+                ("REDOLAB_CRASH_SEEDS", MEMBER_HISTORIES.to_string()),
             ]
         },
         repeats: true,
