@@ -224,6 +224,7 @@ impl Assembly {
             if !planted.has(Bug::BelievedBeforeMarked) {
                 mark(&mut control, |stale| stale & !(1 << member))?;
             }
+            control.in_order();
             notes.push(format!(
                 "member {} was stale and was copied anew",
                 member + 1
