@@ -9,7 +9,8 @@ use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
 use crate::volume::{TEST, Volume};
 use device::{DeviceError, IoEngine, SyncMethod};
-use redo::{CommitMode, Error, LogWriter, Options, Rba, Session};
+use redo::{CommitMode, Error, Layout, Log, LogWriter, Options, Rba, Recovery, Session};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +20,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const SESSIONS: u32 = 4;
+pub const SESSIONS: u32 = 4;
 const DIRECTORY: &str = "REDO_CUT_DIRECTORY";
 const METHOD: &str = "REDO_CUT_METHOD";
 const ENGINE: &str = "REDO_CUT_ENGINE";
@@ -29,8 +30,12 @@ const CONTROL: &str = "REDO_CUT_CONTROL";
 const ACK_BYTES: usize = 8;
 /// Instead of a session: the log has been made.
 const CREATED: u32 = u32::MAX;
+/// Instead of a session, with the number of a member added: what it may lack, bytes.
+const WINDOW: u32 = u32::MAX - MEMBERS as u32;
+/// Members of a log, where it has some.
+pub const MEMBERS: usize = 2;
 /// Far more than anything takes, also on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a child commits.
 pub struct Way {
@@ -46,6 +51,8 @@ pub struct Told {
     pub created: bool,
     /// Sessions and their acknowledged records, in order.
     pub acks: Vec<(u32, u32)>,
+    /// The most that was acknowledged and that each member did not have, bytes.
+    pub windows: [u32; MEMBERS],
 }
 
 /// The last record of each session that must be there.
@@ -80,20 +87,36 @@ pub fn start(
     way: &Way,
     mut heard: impl FnMut(u32, u32) + Send + 'static,
 ) -> Result<Running, String> {
+    let mut says = vec![
+        (DIRECTORY, directory.display().to_string()),
+        (METHOD, way.method.name().to_owned()),
+        (ENGINE, way.io.name().to_owned()),
+        (WRITER, way.writer.to_string()),
+    ];
+    if let Some(control) = way.control {
+        says.push((CONTROL, control.name().to_owned()));
+    }
+    start_as(says, move |who, which| {
+        if who < SESSIONS {
+            heard(who, which);
+        }
+    })
+}
+
+/// Starts a child with this in its environment; `heard` is called with whatever it says of sessions
+/// and windows, as it is read.
+pub fn start_as(
+    says: Vec<(&str, String)>,
+    mut heard: impl FnMut(u32, u32) + Send + 'static,
+) -> Result<Running, String> {
     let told = |e: std::io::Error| e.to_string();
     let mut command = Command::new(std::env::current_exe().map_err(told)?);
     command
         .args([TEST, "--exact", "--nocapture"])
-        .env(DIRECTORY, directory)
-        .env(METHOD, way.method.name())
-        .env(ENGINE, way.io.name())
-        .env(WRITER, way.writer.to_string())
+        .envs(says)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(control) = way.control {
-        command.env(CONTROL, control.name());
-    }
     let mut child = Ended(command.spawn().map_err(told)?);
     let mut pipe = child.0.stderr.take().ok_or("no pipe")?;
     let (begun, first) = std::sync::mpsc::channel();
@@ -108,6 +131,8 @@ pub fn start(
                 let (who, which) = who_and_which(*ack);
                 if who != CREATED {
                     heard(who, which);
+                }
+                if who < SESSIONS {
                     // A commit, not only the making of the log. Nobody may listen any more.
                     let _ = begun.send(());
                 }
@@ -137,6 +162,33 @@ impl Running {
     /// Whether it ended by itself.
     pub fn ended(&mut self) -> bool {
         !matches!(self.child.0.try_wait(), Ok(None))
+    }
+
+    /// Has all its threads stand still, as the power goes: what they have asked of the system before
+    /// takes its way, and nothing is asked any more.
+    pub fn freeze(&mut self) -> Result<(), String> {
+        let pid = Pid::from_child(&self.child.0);
+        kill_process(pid, Signal::STOP).map_err(|e| e.to_string())?;
+        let tasks = format!("/proc/{}/task", self.child.0.id());
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let tasks = std::fs::read_dir(&tasks).map_err(|e| e.to_string())?;
+            let stats = tasks.flatten().map(|task| task.path().join("stat"));
+            let stats = stats.filter_map(|stat| std::fs::read_to_string(stat).ok());
+            // The state follows the name in brackets (proc_pid_stat(5)).
+            let mut states = stats.filter_map(|stat| stat.rsplit(") ").next()?.chars().next());
+            if !states.any(|state| matches!(state, 'R' | 'S')) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        Err(String::from("the child does not stand still"))
+    }
+
+    /// Ends it; the problem, with what it said about that.
+    pub fn failed(self, problem: &str) -> String {
+        let finished = self.finish(Some(problem));
+        finished.err().unwrap_or_else(|| problem.to_owned())
     }
 
     /// Ends it, and gives what it said; with a problem, what it said about that.
@@ -192,6 +244,12 @@ fn ends(running: &mut Running) -> Result<(), &'static str> {
     Err("the child hangs after the cut")
 }
 
+/// The member of which `who` says what it may lack.
+pub fn window(who: u32) -> Option<usize> {
+    let member = who.checked_sub(WINDOW)? as usize;
+    (member < MEMBERS).then_some(member)
+}
+
 fn who_and_which(ack: [u8; ACK_BYTES]) -> (u32, u32) {
     let ack = u64::from_le_bytes(ack);
     ((ack >> 32) as u32, ack as u32)
@@ -202,6 +260,7 @@ fn read(bytes: &[u8]) -> Result<Told, String> {
     let mut told = Told {
         created: false,
         acks: Vec::new(),
+        windows: [0; MEMBERS],
     };
     let mut sane = rest.is_empty();
     for ack in acks {
@@ -209,7 +268,10 @@ fn read(bytes: &[u8]) -> Result<Told, String> {
         match who {
             CREATED => told.created = true,
             0..SESSIONS => told.acks.push((who, which)),
-            _ => sane = false,
+            _ => match window(who) {
+                Some(member) => told.windows[member] = told.windows[member].max(which),
+                None => sane = false,
+            },
         }
     }
     if !sane {
@@ -253,15 +315,23 @@ pub fn verify_end(directory: &Path, options: Options, acknowledged: &Known) -> R
 }
 
 /// What is recovered of each session, without a gap: its first record, and the one after its last.
-type Found = [Option<(u32, u32)>; SESSIONS as usize];
+pub type Found = [Option<(u32, u32)>; SESSIONS as usize];
 
 fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
-    let (log, recovery) =
-        crate::common::open_with(directory, options).map_err(|e| e.to_string())?;
+    let opened = crate::common::open_with(directory, options);
+    let (log, recovery) = opened.map_err(|e| e.to_string())?;
+    let found = found(&recovery, |_, _, _| {});
+    drop(log);
+    found
+}
+
+/// What is recovered; `each` gets the session, the number and the place of each record.
+pub fn found(recovery: &Recovery, mut each: impl FnMut(u32, u32, Rba)) -> Result<Found, String> {
     let mut found: Found = [None; SESSIONS as usize];
     let mut gap = None;
-    let each = recovery.recover(|rba, bytes| {
+    let read = recovery.recover(|rba, bytes| {
         let (who, which) = whose(bytes);
+        each(who, which, rba);
         let (first, next) = found[who as usize].unwrap_or((which, which));
         if which != next {
             gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
@@ -269,8 +339,7 @@ fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
         found[who as usize] = Some((first, which + 1));
         Ok::<(), redo::Error>(())
     });
-    each.map_err(|e| e.to_string())?;
-    drop(log);
+    read.map_err(|e| e.to_string())?;
     gap.map_or(Ok(found), Err)
 }
 
@@ -291,6 +360,19 @@ pub fn tell(who: u32, which: u32) {
 /// Reports to the parent that the log has been made.
 pub fn tell_created() {
     tell(CREATED, 0);
+}
+
+/// Reports to the parent that a record is acknowledged, and before that, in one write, what each
+/// member may lack of what is.
+pub fn tell_with_windows(log: &Log, who: u32, which: u32) {
+    let windows = log.members().into_iter().map(|member| member.window_bytes);
+    let windows = (WINDOW..).zip(windows.map(|bytes| bytes as u32));
+    let all = windows.chain([(who, which)]);
+    let words = all.map(|(who, which)| (u64::from(who) << 32 | u64::from(which)).to_le_bytes());
+    let bytes: Vec<u8> = words.flatten().collect();
+    if std::io::stderr().write_all(&bytes).is_err() {
+        std::process::exit(0);
+    }
 }
 
 /// Commits until the power goes.
@@ -320,8 +402,7 @@ fn asked() -> Options {
         })
 }
 
-/// Makes the log if there is none, and commits from all sessions, with log switches and
-/// checkpoints, until the first error.
+/// Makes the log if there is none, and commits to it until the first error.
 fn commits(directory: &Path) -> Result<(), Error> {
     if !directory.exists() {
         std::fs::create_dir(directory).map_err(|source| DeviceError::Io {
@@ -337,7 +418,17 @@ fn commits(directory: &Path) -> Result<(), Error> {
         device::file::sync_directory(parent)?;
         tell_created();
     }
-    let (log, recovery) = crate::common::open_with(directory, asked())?;
+    commit_on(directory, asked(), &|_, who, which| tell(who, which))
+}
+
+/// Commits to a log from all sessions, with log switches and checkpoints, until the first error;
+/// `tell` is called for each acknowledged record.
+pub fn commit_on(
+    place: impl Into<Layout>,
+    options: Options,
+    tell: &(dyn Fn(&Log, u32, u32) + Sync),
+) -> Result<(), Error> {
+    let (log, recovery) = crate::common::open_with(place, options)?;
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
     recovery.recover(|rba, bytes| {
@@ -358,11 +449,13 @@ fn commits(directory: &Path) -> Result<(), Error> {
         }
         Ok(())
     };
+    let log = &log;
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
             let (session, next) = (log.session(), next[who as usize]);
             let (last, pace) = (&last, &pace);
-            scope.spawn(move || foreground(session, who, next, last, pace));
+            let tell = move |which| tell(log, who, which);
+            scope.spawn(move || foreground(session, (who, next), tell, last, pace));
         }
         checkpoints()
     })
@@ -400,8 +493,8 @@ impl Pace {
 /// Ends with the first commit that is not acknowledged.
 fn foreground(
     mut session: Session,
-    who: u32,
-    next: u32,
+    (who, next): (u32, u32),
+    tell: impl Fn(u32),
     last: &Mutex<[Rba; SESSIONS as usize]>,
     pace: &Pace,
 ) {
@@ -413,7 +506,7 @@ fn foreground(
         if session.commit(CommitMode::WAIT_IMMEDIATE).is_err() {
             break;
         }
-        tell(who, which);
+        tell(which);
         last.lock().expect("whole")[who as usize] = rba;
         pace.step(who);
     }

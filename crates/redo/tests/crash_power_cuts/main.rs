@@ -33,6 +33,7 @@ mod fuse;
 mod held;
 mod late;
 mod life;
+mod members;
 mod requests;
 mod shelf;
 mod states;
@@ -203,6 +204,9 @@ fn alone() -> MutexGuard<'static, ()> {
 fn be_what_was_asked() {
     if life::is_child() {
         life::child();
+    }
+    if members::is_child() {
+        members::child();
     }
     if held::is_life() {
         held::live();

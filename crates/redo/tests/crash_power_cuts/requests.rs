@@ -272,10 +272,10 @@ impl Recording {
 }
 
 /// A directory in memory, where there is one; removed when it is dropped.
-struct Memory(PathBuf);
+pub struct Memory(pub PathBuf);
 
 impl Memory {
-    fn make() -> Result<Memory, String> {
+    pub fn make() -> Result<Memory, String> {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() {
             memory.to_owned()
