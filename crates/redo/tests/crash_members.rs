@@ -53,7 +53,9 @@ fn a_seed_with_members_is_a_history_byte_for_byte() {
 /// surfaced after the next opening had given its number to an update on another member.
 #[test]
 fn seeds_with_members_that_once_failed_pass() {
-    HISTORIES.pass(&[0, 7, 10, 27, 29, 60, 115, 199, 377, 443, 2927, 7501, 1_049_421]);
+    HISTORIES.pass(&[
+        0, 7, 10, 27, 29, 60, 115, 199, 377, 443, 2927, 7501, 1_049_421,
+    ]);
 }
 
 #[test]

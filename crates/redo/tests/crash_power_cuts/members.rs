@@ -118,7 +118,10 @@ fn acknowledged_commits_survive_power_cuts_of_members() {
             let tally = cut_and_recover(&volumes, kind, method, share, &mut state)
                 .unwrap_or_else(|what| panic!("seed {seed}, {} {method}: {what}", kind.name()));
             tally.report([kind.name(), method.name()], seed);
-            assert!(tally.busy * 3 >= share, "seed {seed}: most cuts hit a log at work");
+            assert!(
+                tally.busy * 3 >= share,
+                "seed {seed}: most cuts hit a log at work"
+            );
         }
     }
     for kind in [Kind::Mirror, Kind::Race] {
@@ -252,7 +255,9 @@ fn cut_and_recover(
         judge(&places(volumes), kind, promised, &mut tally).map_err(context)?;
         if !split_mix(state).is_multiple_of(LEFT_EVERY) {
             let both = open(&places(volumes), kind, false, options()).map_err(context)?;
-            missing(&both, &promised.all).map_or(Ok(()), Err).map_err(context)?;
+            missing(&both, &promised.all)
+                .map_or(Ok(()), Err)
+                .map_err(context)?;
         }
     }
     remove(volumes);
@@ -287,7 +292,11 @@ fn after(promised: Option<Promised>, life: &Life) -> Option<Promised> {
     // Where the log was not opened, what a member lacks is as it was.
     let new = life.told.windows;
     for (window, new) in promised.windows.iter_mut().zip(new) {
-        *window = if acks.is_empty() { (*window).max(new) } else { new };
+        *window = if acks.is_empty() {
+            (*window).max(new)
+        } else {
+            new
+        };
     }
     Some(promised)
 }
@@ -316,7 +325,9 @@ fn cut_until_lost(volumes: &[Volume; MEMBERS], kind: Kind, state: &mut u64) -> T
 }
 
 fn remove(volumes: &[Volume; MEMBERS]) {
-    places(volumes).iter().for_each(|place| crate::remove(place));
+    places(volumes)
+        .iter()
+        .for_each(|place| crate::remove(place));
 }
 
 /// A life of a log, and how it ended.
@@ -401,7 +412,9 @@ fn goes_on(running: &mut Running, heard: &AtomicUsize) -> Result<bool, String> {
 /// All at once, as far as that goes: nobody asks for anything meanwhile.
 fn cut_all(volumes: &[Volume; MEMBERS]) -> Result<(), String> {
     std::thread::scope(|scope| {
-        let cuts = volumes.each_ref().map(|volume| scope.spawn(|| volume.cut()));
+        let cuts = volumes
+            .each_ref()
+            .map(|volume| scope.spawn(|| volume.cut()));
         let mut cuts = cuts.into_iter();
         cuts.try_for_each(|cut| cut.join().map_err(|_| "a cut panicked")?)
     })
@@ -474,11 +487,16 @@ fn open(
 
 /// What is missing of what must be there.
 fn missing(opened: &Opened, known: &Known) -> Option<String> {
-    opened.found.iter().zip(known).enumerate().find_map(|(who, (found, last))| {
-        let last = (*last)?;
-        let there = found.is_some_and(|(_, next)| next > last);
-        (!there).then(|| format!("session {who}: {last} is missing, {found:?} is there"))
-    })
+    opened
+        .found
+        .iter()
+        .zip(known)
+        .enumerate()
+        .find_map(|(who, (found, last))| {
+            let last = (*last)?;
+            let there = found.is_some_and(|(_, next)| next > last);
+            (!there).then(|| format!("session {who}: {last} is missing, {found:?} is there"))
+        })
 }
 
 /// Opens copies of what a cut left, with both members and with each alone. The error is a loss.
@@ -553,7 +571,9 @@ fn lacked_bytes(both: &Opened, alone: &Opened, known: &Known) -> u64 {
         known[*who as usize].is_some_and(|last| *which <= last) && *which >= next
     };
     let lacking = both.records.iter().filter(lacks);
-    let blocks: BTreeSet<(u64, u32)> = lacking.map(|(_, _, rba)| (rba.log_seq, rba.block)).collect();
+    let blocks: BTreeSet<(u64, u32)> = lacking
+        .map(|(_, _, rba)| (rba.log_seq, rba.block))
+        .collect();
     blocks.len() as u64 * u64::from(SMALL.block_bytes.expect("it is said"))
 }
 
@@ -567,7 +587,9 @@ impl Copies {
     fn make(places: &[PathBuf]) -> Result<Copies, String> {
         let at = crate::requests::Memory::make()?;
         let copies = Copies {
-            kept: (0..MEMBERS).map(|m| at.0.join(format!("kept-{m}"))).collect(),
+            kept: (0..MEMBERS)
+                .map(|m| at.0.join(format!("kept-{m}")))
+                .collect(),
             at,
         };
         for (from, to) in places.iter().zip(&copies.kept) {
@@ -578,7 +600,9 @@ impl Copies {
 
     /// Copies of what was kept, instead of those before.
     fn take(&self) -> Result<Vec<PathBuf>, String> {
-        let places: Vec<PathBuf> = (0..MEMBERS).map(|m| self.at.0.join(m.to_string())).collect();
+        let places: Vec<PathBuf> = (0..MEMBERS)
+            .map(|m| self.at.0.join(m.to_string()))
+            .collect();
         for (from, to) in self.kept.iter().zip(&places) {
             crate::remove(to);
             copy(from, to)?;
