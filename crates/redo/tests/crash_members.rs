@@ -50,11 +50,12 @@ fn a_seed_with_members_is_a_history_byte_for_byte() {
 /// Among them 377, a late member without the block before the checkpoint; 7501, generations that
 /// jump for a member that was away: the copy in doubt was not the one that was written first; and
 /// 1049421, an update that was interrupted on a member that had returned and was written first: it
-/// surfaced after the next opening had given its number to an update on another member.
+/// surfaced after the next opening had given its number to an update on another member. 1055070: a
+/// member that returned failed in the update that was to state it, and was used all the same.
 #[test]
 fn seeds_with_members_that_once_failed_pass() {
     HISTORIES.pass(&[
-        0, 7, 10, 27, 29, 60, 115, 199, 377, 443, 2927, 7501, 1_049_421,
+        0, 7, 10, 27, 29, 60, 115, 199, 377, 443, 2927, 7501, 1_049_421, 1_055_070,
     ]);
 }
 

@@ -133,6 +133,8 @@ impl Log {
         if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
             held.files = files;
             held.members = Some((Arc::clone(standing), paths));
+            // A member may have failed in the update with which recovery ended.
+            held.updated();
         }
         let held: Weak<Mutex<Option<HeldLog>>> = Arc::downgrade(&self.held);
         standing.set_fence(Box::new(move |members| mark_stale(&held, members)));

@@ -202,7 +202,7 @@ impl Assembly {
         if self.missing != 0 {
             mark(&mut control, |stale| stale | self.missing)?;
         }
-        let (mut notes, mut returned) = (Vec::new(), 0);
+        let (mut notes, mut believed) = (Vec::new(), 0);
         let source = devices[in_sync[0]].clone().expect("it is there");
         let from = MemberData {
             device: &source,
@@ -219,12 +219,19 @@ impl Assembly {
                 notes.push(format!("member {} stays stale: {error}", member + 1));
                 continue;
             }
-            returned |= 1 << member;
-            devices[member] = Some(data);
-            if !planted.has(Bug::BelievedBeforeMarked) {
+            if planted.has(Bug::BelievedBeforeMarked) {
+                believed |= 1 << member;
+            } else {
                 mark(&mut control, |stale| stale & !(1 << member))?;
+                control.in_order();
+                // It may have failed in that update, which marks it stale again.
+                let table = control.info().members;
+                if !table.is_some_and(|table| table.in_sync(member)) {
+                    notes.push(format!("member {} stays stale: it failed", member + 1));
+                    continue;
+                }
             }
-            control.in_order();
+            devices[member] = Some(data);
             notes.push(format!(
                 "member {} was stale and was copied anew",
                 member + 1
@@ -233,7 +240,7 @@ impl Assembly {
         let missing = self.table.all().filter(|m| self.missing >> m & 1 != 0);
         notes.extend(missing.map(|m| format!("member {} is missing and stale now", m + 1)));
         let mut table = control.info().members.expect("a log of members");
-        table.stale &= !returned;
+        table.stale &= !believed;
         let members = Members {
             devices,
             standing: Standing::new(table),
