@@ -7,7 +7,8 @@
 //! What it must not know: what is returned, and when. Nothing depends on these figures.
 
 use super::Standing;
-use super::lane::{Lane, Number};
+use super::driver::Lane;
+use super::lane::Number;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ pub(crate) struct CellStats {
 
 /// A log write that some members have not completed.
 struct Running {
+    /// The last write that the flush covers.
     number: Number,
     begun: Instant,
     /// Members that have not.
@@ -78,7 +80,7 @@ impl Contest {
         let Some(begun) = self.begun.take() else {
             return;
         };
-        let there = lanes.iter().filter(|lane| !lane.failed);
+        let there = lanes.iter().filter(|lane| !lane.has_failed());
         self.running.push_back(Running {
             number,
             begun,
@@ -92,14 +94,14 @@ impl Contest {
     pub(super) fn look(&mut self, lanes: &[Lane], standing: &Standing) {
         let now = Instant::now();
         let cell_of = |member: usize| member / usize::from(standing.table.cell);
-        let present = lanes.iter().filter(|lane| !lane.failed);
+        let present = lanes.iter().filter(|lane| !lane.has_failed());
         let present = present.fold(0_u16, |mask, lane| mask | 1 << lane.member);
         for running in &mut self.running {
             running.left &= present;
             let time = now.saturating_duration_since(running.begun);
             for lane in lanes {
                 let bit = 1 << lane.member;
-                if running.left & bit == 0 || lane.flushed < running.number {
+                if running.left & bit == 0 || lane.durable().number < running.number {
                     continue;
                 }
                 running.left &= !bit;
@@ -148,8 +150,8 @@ impl Contest {
     /// A flush that covers `bytes` of the log is returned.
     pub(super) fn acknowledged(&mut self, bytes: u64, lanes: &[Lane], standing: &Standing) {
         let now = Instant::now();
-        for lane in lanes.iter().filter(|lane| lane.durable_bytes < bytes) {
-            let window = bytes - lane.durable_bytes;
+        for lane in lanes.iter().filter(|lane| lane.durable().bytes < bytes) {
+            let window = bytes - lane.durable().bytes;
             let stats = &standing.stats[lane.member];
             stats.window_bytes.fetch_max(window, Ordering::Relaxed);
             self.lacks_since[lane.member].get_or_insert(now);
@@ -163,7 +165,7 @@ impl Contest {
         };
         let stats = &standing.stats[lane.member];
         most(&stats.window_ns, now.saturating_duration_since(since));
-        if lane.durable_bytes >= standing.acknowledged_bytes.load(Ordering::Relaxed) {
+        if lane.durable().bytes >= standing.acknowledged_bytes.load(Ordering::Relaxed) {
             self.lacks_since[lane.member] = None;
         }
     }

@@ -1,23 +1,36 @@
-//! A member's part of a queue: what it was given, has completed, and has made durable.
+//! What a member was given, has completed, and has made durable: a state machine without a thread.
+//! What carries its operations out is in [`super::driver`].
 //!
-//! Invariants: a member's flush is submitted when *this* member has completed every write that the
-//! flush covers; it has one flush in flight at a time, which covers all that are ready; its memory
-//! is filled again only when its own operation has returned. It has one write in flight: what comes
-//! meanwhile and follows it on the device goes in one write with it, so that a member that is late
-//! catches up, though it is no faster than the others.
+//! Invariants:
+//! - A member's flush covers what *this* member had completed when the flush was handed out; it has
+//!   one flush in flight at a time, which covers all that is complete.
+//! - Only what is complete without a hole counts, from the first write on: the blocks of a write that
+//!   ended before an older one count when the older one has ended too.
+//! - Its memory is filled again only when its own operation has returned.
+//! - It has a few writes in flight at most. What comes meanwhile and follows each other on the device
+//!   goes in one write, so that a member that is late catches up, though it is no faster than the
+//!   others.
+//! - A flush is handed out only where it was wanted: by the log writer, or by a write that is
+//!   expected to be flushed next.
 
-use device::pool::Workers;
-use device::queue::{LogDevice, Queue};
-use device::{DeviceError, Doorbell, Op, OpCompletion, OpKind, Piece, Region};
+use device::{DeviceError, Op, OpCompletion, OpKind, Piece, Region};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A number of the set's operations, from 1; unique and rising in the order of submission.
 pub(super) type Number = u64;
 
-/// The bit of an operation's id that says that it is a flush.
-const FLUSH: u64 = 1 << 63;
+/// The id of a flush. Those of writes are their numbers.
+pub(super) const FLUSH: u64 = 1 << 63;
+
+/// A place in the log as the set was given it: behind a write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Upto {
+    /// The write.
+    pub(super) number: Number,
+    /// Bytes of all writes up to this one, since the log was opened.
+    pub(super) bytes: u64,
+}
 
 /// Memory of its own that a member writes from: a ring.
 struct Memory {
@@ -83,223 +96,249 @@ struct Held {
     from: u64,
 }
 
-/// A flush that waits for writes of its member.
-struct Wanted {
-    number: Number,
-    needs: Vec<Number>,
-    /// The log's bytes that it covers.
+/// A write that the member was given, until it and all older ones are complete.
+struct Given {
+    upto: Upto,
+    complete: bool,
+}
+
+/// A write in flight: which it carries, and their bytes.
+struct Carried {
+    id: u64,
+    numbers: Vec<Number>,
     bytes: u64,
 }
 
-/// A member in a queue.
-pub(super) struct Lane {
-    pub(super) member: usize,
-    queue: Box<dyn Queue>,
-    memory: Memory,
-    /// Writes that it has not completed.
-    writing: Vec<Number>,
-    /// Of those, the ones that are not submitted, oldest first.
-    held: VecDeque<Held>,
-    /// The write in flight: which it carries, and their bytes.
-    carried: Option<(Vec<Number>, u64)>,
+/// What a member can do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Abilities {
+    /// Writes that it has in flight at most.
+    pub(super) depth: usize,
     /// Bytes of a write at most.
-    max_io_bytes: u64,
-    /// Flushes that wait for writes of this member, oldest first.
-    waiting: VecDeque<Wanted>,
-    /// The flush in flight, and the bytes that were returned before it was wanted.
-    flushing: Option<(Number, u64)>,
-    /// Flushes up to this one are complete.
-    pub(super) flushed: Number,
-    /// The log's bytes that were returned before that one was wanted: it has them durably.
-    pub(super) durable_bytes: u64,
+    pub(super) max_io_bytes: u64,
+    /// A write is durable when it is complete.
+    pub(super) durable_writes: bool,
+    /// A planted bug: flushes do not wait for this member's writes.
+    pub(super) flushes_early: bool,
+}
+
+/// How a member is, for those who ask without its lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LaneStatus {
+    /// All writes up to here are complete.
+    pub(super) complete: Upto,
+    /// All writes up to here are durable.
+    pub(super) durable: Upto,
     /// Operations in flight.
     pub(super) in_flight: usize,
     /// It failed, or it had no room: nothing of it counts any more.
     pub(super) failed: bool,
-    done: Vec<OpCompletion>,
+    /// Nothing of it is on its way or wanted.
+    pub(super) idle: bool,
 }
 
-impl Lane {
-    /// With a thread of its own where the device blocks, which rings `bell`.
-    pub(super) fn open(
-        member: usize,
-        device: &dyn LogDevice,
-        bytes: usize,
-        bell: &Arc<Doorbell>,
-    ) -> Result<Lane, DeviceError> {
-        let memory = Memory::new(bytes)?;
-        let region = &memory.region;
-        let queue: Box<dyn Queue> = if device.caps().blocking {
-            let mut workers = Workers::start(device, region, 1, &[])?;
-            workers.park(bell, bell.read(), Some(Duration::ZERO));
-            Box::new(workers)
-        } else {
-            device.queue(Arc::clone(region))?
-        };
-        Ok(Lane {
-            member,
-            queue,
-            memory,
-            writing: Vec::new(),
+/// A member's part of a queue.
+pub(super) struct LaneState {
+    can: Abilities,
+    memory: Memory,
+    /// Writes behind what is complete, oldest first.
+    given: VecDeque<Given>,
+    /// Of those, the ones that are not submitted, oldest first.
+    held: VecDeque<Held>,
+    carried: Vec<Carried>,
+    /// Flushes are wanted that cover these writes, oldest first.
+    wanted: VecDeque<Number>,
+    /// What the flush in flight covers.
+    flushing: Option<Upto>,
+    last: Upto,
+    complete: Upto,
+    durable: Upto,
+    in_flight: usize,
+    failed: bool,
+}
+
+impl LaneState {
+    pub(super) fn new(bytes: usize, can: Abilities) -> Result<LaneState, DeviceError> {
+        Ok(LaneState {
+            can,
+            memory: Memory::new(bytes)?,
+            given: VecDeque::new(),
             held: VecDeque::new(),
-            carried: None,
-            max_io_bytes: device.caps().max_io_bytes.into(),
-            waiting: VecDeque::new(),
+            carried: Vec::new(),
+            wanted: VecDeque::new(),
             flushing: None,
-            flushed: 0,
-            durable_bytes: 0,
+            last: Upto::default(),
+            complete: Upto::default(),
+            durable: Upto::default(),
             in_flight: 0,
             failed: false,
-            done: Vec::new(),
         })
+    }
+
+    pub(super) fn region(&self) -> &Arc<Region> {
+        &self.memory.region
     }
 
     /// Gives it a write of the bytes that `copy` writes into the region at the pieces. Where there
     /// is no room the member is too late, and fails.
     pub(super) fn write(
         &mut self,
-        number: Number,
+        upto: Upto,
         (addr, len): (u64, usize),
         copy: impl FnOnce(&Region, [Piece; 2]),
     ) {
         if self.failed {
             return;
         }
-        let Some(from) = self.memory.take(number, len) else {
+        let Some(from) = self.memory.take(upto.number, len) else {
             self.failed = true;
             return;
         };
         let len = len as u64;
         copy(&self.memory.region, self.memory.pieces(from, len));
-        self.writing.push(number);
+        self.last = upto;
+        self.given.push_back(Given {
+            upto,
+            complete: false,
+        });
         self.held.push_back(Held {
-            number,
+            number: upto.number,
             addr,
             len,
             from,
         });
-        self.advance_writes();
     }
 
-    /// Submits what is held and follows each other on the device, where no write is in flight.
-    fn advance_writes(&mut self) {
-        if self.failed || self.carried.is_some() {
-            return;
+    /// A flush is wanted that covers the writes up to this one.
+    pub(super) fn want(&mut self, covers: Number) {
+        let known = self.wanted.back().is_some_and(|last| *last >= covers);
+        if !known && self.durable.number < covers {
+            self.wanted.push_back(covers);
         }
-        let Some(first) = self.held.pop_front() else {
-            return;
-        };
-        let (mut numbers, mut len) = (vec![first.number], first.len);
-        while let Some(next) = self.held.front() {
-            let follows = next.addr == first.addr + len && next.from == first.from + len;
-            if !follows || len + next.len > self.max_io_bytes {
-                break;
-            }
-            len += next.len;
-            numbers.push(next.number);
-            self.held.pop_front();
-        }
-        let pieces = self.memory.pieces(first.from, len);
-        let addr = first.addr;
-        let kind = OpKind::Write { addr, pieces };
-        let id = first.number;
-        self.carried = Some((numbers, len));
-        self.in_flight += 1;
-        self.queue.submit(&[Op { id, kind }]);
     }
 
-    /// Gives it a flush that covers the writes for which `covers` holds, `bytes` of the log.
-    pub(super) fn flush(&mut self, number: Number, bytes: u64, covers: impl Fn(Number) -> bool) {
-        if self.failed {
-            return;
-        }
-        let writing = self.writing.iter().copied();
-        let needs = writing.filter(|write| covers(*write)).collect();
-        self.waiting.push_back(Wanted {
-            number,
-            needs,
-            bytes,
-        });
-        self.advance();
-    }
-
-    /// Whether it has completed this write.
-    pub(super) fn has_written(&self, number: Number) -> bool {
-        !self.failed && !self.writing.contains(&number)
-    }
-
-    /// Nothing of it is on its way or wanted.
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && (self.failed || self.waiting.is_empty() && self.held.is_empty())
+    /// Nothing more is handed out; what is in flight still returns.
+    pub(super) fn fail(&mut self) {
+        self.failed = true;
     }
 
     /// From now on nothing is submitted: the process that would do it has ended.
     #[cfg(feature = "crash")]
     pub(super) fn halt(&mut self) {
         self.held.clear();
-        self.waiting.clear();
+        self.wanted.clear();
     }
 
-    /// Takes what has ended; returns whether anything had.
-    pub(super) fn pump(&mut self) -> bool {
-        let mut done = std::mem::take(&mut self.done);
-        self.queue.poll(&mut done, false);
-        let any = !done.is_empty();
-        for completion in done.drain(..) {
-            self.ended(completion);
+    pub(super) fn status(&self) -> LaneStatus {
+        let at_rest = self.wanted.is_empty() && self.held.is_empty();
+        LaneStatus {
+            complete: self.complete,
+            durable: self.durable,
+            in_flight: self.in_flight,
+            failed: self.failed,
+            idle: self.in_flight == 0 && (self.failed || at_rest),
         }
-        self.done = done;
-        self.advance();
-        any
     }
 
-    fn ended(&mut self, completion: OpCompletion) {
+    /// Whether [`LaneState::next`] has something.
+    pub(super) fn is_ready(&self) -> bool {
+        self.flush_is_due() || self.may_write()
+    }
+
+    /// What is to be carried out now, if anything: it is in flight from here on.
+    pub(super) fn next(&mut self) -> Option<Op> {
+        let op = if self.flush_is_due() {
+            let covers = match self.can.flushes_early {
+                true => self.last,
+                false => self.complete,
+            };
+            self.flushing = Some(covers);
+            Op {
+                id: FLUSH,
+                kind: OpKind::Flush,
+            }
+        } else {
+            self.next_write()?
+        };
+        self.in_flight += 1;
+        Some(op)
+    }
+
+    fn flush_is_due(&self) -> bool {
+        let complete = |wanted: &Number| *wanted <= self.complete.number || self.can.flushes_early;
+        !self.failed && self.flushing.is_none() && self.wanted.front().is_some_and(complete)
+    }
+
+    fn may_write(&self) -> bool {
+        !self.failed && self.carried.len() < self.can.depth && !self.held.is_empty()
+    }
+
+    /// What is held and follows each other on the device, where no more writes are in flight than
+    /// may be.
+    fn next_write(&mut self) -> Option<Op> {
+        if !self.may_write() {
+            return None;
+        }
+        let first = self.held.pop_front()?;
+        let (mut numbers, mut len) = (vec![first.number], first.len);
+        while let Some(next) = self.held.front() {
+            let follows = next.addr == first.addr + len && next.from == first.from + len;
+            if !follows || len + next.len > self.can.max_io_bytes {
+                break;
+            }
+            len += next.len;
+            numbers.push(next.number);
+            self.held.pop_front();
+        }
+        let (id, addr, bytes) = (first.number, first.addr, len);
+        self.carried.push(Carried { id, numbers, bytes });
+        let pieces = self.memory.pieces(first.from, len);
+        let kind = OpKind::Write { addr, pieces };
+        Some(Op { id, kind })
+    }
+
+    /// Takes in what has ended.
+    pub(super) fn ended(&mut self, completion: OpCompletion) {
         self.in_flight -= 1;
-        if completion.id & FLUSH != 0 {
+        if completion.id == FLUSH {
             match (self.flushing.take(), completion.result) {
-                (Some((number, bytes)), Ok(_)) if !self.failed => {
-                    (self.flushed, self.durable_bytes) = (number, bytes);
-                }
+                (Some(covers), Ok(_)) if !self.failed => self.is_durable(covers),
                 _ => self.failed = true,
             }
             return;
         }
-        let Some((numbers, bytes)) = self.carried.take() else {
+        let carried = self.carried.iter().position(|c| c.id == completion.id);
+        let Some(carried) = carried.map(|at| self.carried.swap_remove(at)) else {
             return;
         };
-        numbers
-            .iter()
-            .for_each(|number| self.memory.give_back(*number));
-        if completion.result != Ok(bytes) {
+        for number in &carried.numbers {
+            self.memory.give_back(*number);
+        }
+        if completion.result != Ok(carried.bytes) {
             // They stay among those that it has not completed.
             self.failed = true;
             return;
         }
-        let ended = |write: &Number| numbers.contains(write);
-        self.writing.retain(|write| !ended(write));
-        for wanted in &mut self.waiting {
-            wanted.needs.retain(|write| !ended(write));
+        for given in &mut self.given {
+            given.complete |= carried.numbers.contains(&given.upto.number);
         }
-        self.advance_writes();
+        while let Some(Given {
+            upto,
+            complete: true,
+        }) = self.given.front()
+        {
+            self.complete = *upto;
+            self.given.pop_front();
+        }
+        if self.can.durable_writes && !self.failed {
+            self.is_durable(self.complete);
+        }
     }
 
-    /// Submits the flush of all that are ready.
-    fn advance(&mut self) {
-        if self.failed || self.flushing.is_some() {
-            return;
-        }
-        while let Some(wanted) = self.waiting.front() {
-            if !wanted.needs.is_empty() {
-                break;
-            }
-            self.flushing = Some((wanted.number, wanted.bytes));
-            self.waiting.pop_front();
-        }
-        if let Some((number, _)) = self.flushing {
-            self.in_flight += 1;
-            let id = FLUSH | number;
-            let kind = OpKind::Flush;
-            self.queue.submit(&[Op { id, kind }]);
-        }
+    fn is_durable(&mut self, upto: Upto) {
+        self.durable = upto;
+        let satisfied = self.wanted.iter().take_while(|w| **w <= upto.number);
+        let satisfied = satisfied.count();
+        self.wanted.drain(..satisfied);
     }
 }

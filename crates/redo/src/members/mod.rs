@@ -20,6 +20,7 @@
 
 mod assemble;
 mod contest;
+mod driver;
 pub(crate) mod heal;
 mod lane;
 mod queue;

@@ -5,7 +5,8 @@
 //! was given up still has in flight is waited for before its queue goes.
 
 use super::contest::Contest;
-use super::lane::{Lane, Number};
+use super::driver::Lane;
+use super::lane::{Number, Upto};
 use super::{Marked, Members, Standing};
 use crate::planted::{Bug, Planted};
 use device::queue::Queue;
@@ -18,9 +19,10 @@ const EIO: i32 = 5;
 
 /// An operation that was not returned.
 struct Pending {
-    number: Number,
     id: u64,
-    /// Of a write its bytes; of a flush the log's bytes that it covers.
+    /// Of a write itself; of a flush the last write that it covers.
+    upto: Upto,
+    /// Bytes that it transfers.
     bytes: u64,
     flush: bool,
 }
@@ -34,11 +36,15 @@ pub(crate) struct MembersQueue {
     /// Members that were given up while they had operations in flight.
     given_up: Vec<Lane>,
     pending: Vec<Pending>,
-    submitted: Number,
-    /// The last flush that was returned.
+    /// The last write that was submitted.
+    submitted: Upto,
+    /// The last write that was returned: flushes cover it and those before it.
+    returned: Upto,
+    /// What the last flush that was returned covers.
     acknowledged: Number,
-    /// Bytes of the writes that were returned.
-    returned_bytes: u64,
+    /// The last operation was a flush: the next write is expected to be flushed, too, and each
+    /// member flushes it without being asked. A guess costs a flush, where it is wrong.
+    flushed: bool,
     contest: Contest,
     /// All is lost: every operation fails.
     broken: bool,
@@ -52,9 +58,17 @@ impl MembersQueue {
         let bell = Arc::new(Doorbell::default());
         let mut lanes = Vec::new();
         let mut blocking = false;
+        let races = members.standing.table.cell > 1;
         for (member, device) in members.in_sync() {
             blocking |= device.caps().blocking;
-            lanes.push(Lane::open(member, &**device, region.len(), &bell)?);
+            let memory = (region.len(), races);
+            lanes.push(Lane::open(
+                member,
+                &**device,
+                memory,
+                &bell,
+                members.planted,
+            )?);
         }
         Ok(MembersQueue {
             standing: Arc::clone(&members.standing),
@@ -62,9 +76,10 @@ impl MembersQueue {
             lanes,
             given_up: Vec::new(),
             pending: Vec::new(),
-            submitted: 0,
+            submitted: Upto::default(),
+            returned: Upto::default(),
             acknowledged: 0,
-            returned_bytes: 0,
+            flushed: false,
             contest: Contest::new(
                 members.devices.len(),
                 Duration::from_nanos(members.standing.outlier_ns.load(Ordering::Relaxed)),
@@ -77,36 +92,38 @@ impl MembersQueue {
     }
 
     fn submit_one(&mut self, op: Op) {
-        self.submitted += 1;
-        let number = self.submitted;
-        let (pending, region) = (&self.pending, &*self.region);
-        match op.kind {
+        let region = &*self.region;
+        let flush = op.kind == OpKind::Flush;
+        let upto = match op.kind {
             OpKind::Write { addr, pieces } => {
                 self.contest.writing();
+                let upto = Upto {
+                    number: self.submitted.number + 1,
+                    bytes: self.submitted.bytes + op.bytes() as u64,
+                };
+                self.submitted = upto;
                 for lane in &mut self.lanes {
-                    lane.write(number, (addr, op.bytes()), |to, room| {
+                    lane.write(upto, self.flushed, (addr, op.bytes()), |to, room| {
                         copy(region, pieces, to, room);
                     });
                 }
+                upto
             }
             OpKind::Flush => {
-                let early = self.planted.has(Bug::FlushOfTheFirst);
-                let returned = |write| !early && pending.iter().all(|p| p.number != write);
+                let covers = self.returned;
                 let cells = self.standing.cells.len();
-                self.contest.flushing(number, &self.lanes, cells);
+                self.contest.flushing(covers.number, &self.lanes, cells);
                 for lane in &mut self.lanes {
-                    lane.flush(number, self.returned_bytes, returned);
+                    lane.want(covers.number);
                 }
+                covers
             }
-        }
-        let flush = op.kind == OpKind::Flush;
+        };
+        self.flushed = flush;
         self.pending.push(Pending {
-            number,
             id: op.id,
-            bytes: match flush {
-                true => self.returned_bytes,
-                false => op.bytes() as u64,
-            },
+            upto,
+            bytes: op.bytes() as u64,
             flush,
         });
     }
@@ -114,11 +131,11 @@ impl MembersQueue {
     /// Whether a member of each cell has completed `pending`; the first that has.
     fn winner(&self, pending: &Pending) -> Option<usize> {
         let has = |lane: &&Lane| {
-            !lane.failed
-                && match pending.flush {
-                    true => lane.flushed >= pending.number,
-                    false => lane.has_written(pending.number),
-                }
+            let has = match pending.flush {
+                true => lane.durable().number,
+                false => lane.complete(),
+            };
+            !lane.has_failed() && has >= pending.upto.number
         };
         let mut first = None;
         for cell in self.standing.table.cells() {
@@ -139,22 +156,25 @@ impl MembersQueue {
     /// may be returned: the others catch up with what was.
     fn give_up_failed(&mut self) -> bool {
         for lane in &mut self.lanes {
-            lane.failed |= self.standing.is_condemned(lane.member);
+            if self.standing.is_condemned(lane.member) && !lane.has_failed() {
+                lane.fail();
+            }
         }
         let is_marked = |lane: &Lane| self.standing.is_stale(lane.member);
-        let failed = |lane: &&Lane| lane.failed && !is_marked(lane);
+        let failed = |lane: &&Lane| lane.has_failed() && !is_marked(lane);
         let mut mask = self.lanes.iter().filter(failed).fold(0, bit);
         if mask == 0 && !self.lanes.iter().any(is_marked) {
             return true;
         }
-        let is_left = |lane: &Lane| !lane.failed && !is_marked(lane);
+        let is_left = |lane: &Lane| !lane.has_failed() && !is_marked(lane);
         let mut cells_left = 0;
         for cell in self.standing.table.cells() {
             let of_cell = || self.lanes.iter().filter(|l| cell.contains(&l.member));
             let left: Vec<&Lane> = of_cell().filter(|l| is_left(l)).collect();
             let lost = of_cell().any(|lane| !is_left(lane));
             let early = self.planted.has(Bug::StaleBeforeCaughtUp);
-            let caught_up = left.iter().any(|lane| lane.flushed >= self.acknowledged);
+            let has = |lane: &&Lane| lane.durable().number >= self.acknowledged;
+            let caught_up = left.iter().any(has);
             if lost && !left.is_empty() && !caught_up && !early {
                 return false;
             }
@@ -182,7 +202,7 @@ impl MembersQueue {
         }
         let (standing, lanes) = (&self.standing, &mut self.lanes);
         let gone = lanes.extract_if(.., |lane| standing.is_stale(lane.member));
-        self.given_up.extend(gone.filter(|lane| lane.in_flight > 0));
+        self.given_up.extend(gone.filter(Lane::is_in_flight));
         true
     }
 
@@ -204,7 +224,7 @@ impl MembersQueue {
         if any {
             self.contest.look(&self.lanes, &self.standing);
         }
-        self.given_up.retain(|lane| lane.in_flight > 0);
+        self.given_up.retain(Lane::is_in_flight);
     }
 
     /// Returns what is complete.
@@ -219,7 +239,6 @@ impl MembersQueue {
             let winner = self.winner(pending);
             let result = match (self.broken, winner) {
                 (true, _) => Err(IoFailure { errno: EIO }),
-                (false, Some(_)) if pending.flush => Ok(0),
                 (false, Some(_)) => Ok(pending.bytes),
                 (false, None) => {
                     at += 1;
@@ -241,13 +260,15 @@ impl MembersQueue {
 
     fn count(&mut self, pending: &Pending, member: usize) {
         if !pending.flush {
-            self.returned_bytes += pending.bytes;
+            if self.returned.number < pending.upto.number {
+                self.returned = pending.upto;
+            }
             return;
         }
-        self.acknowledged = self.acknowledged.max(pending.number);
+        self.acknowledged = self.acknowledged.max(pending.upto.number);
         self.standing.leader.store(member, Ordering::SeqCst);
         let (lanes, standing) = (&self.lanes, &self.standing);
-        self.contest.acknowledged(pending.bytes, lanes, standing);
+        self.contest.acknowledged(pending.upto.bytes, lanes, standing);
     }
 
     /// Nothing is on its way to a member that is still believed.

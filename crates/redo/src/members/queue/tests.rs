@@ -185,7 +185,7 @@ impl History {
         if stale(self) != durable && !out.is_empty() {
             return Err(String::from("M2: returned before the mark was durable"));
         }
-        let failed = self.queue.lanes.iter().any(|lane| lane.failed);
+        let failed = self.queue.lanes.iter().any(Lane::has_failed);
         reached.held_back += u64::from(failed && out.is_empty() && !self.open.is_empty());
         for completion in out {
             let at = self.open.iter().position(|(id, _)| *id == completion.id);
