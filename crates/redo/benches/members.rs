@@ -2,7 +2,7 @@
 //! devices are models: each write takes a drawn time, of its own generator, so that they share
 //! nothing. See experiments/members.
 //!
-//! `cargo bench -p redolab-redo --bench members -- [ROUNDS] [COMMITS] [STALL_MS]`
+//! `cargo bench -p redolab-redo --bench members -- [ROUNDS] [COMMITS] [STALL_MS] [FIRST_ROUND]`
 #![allow(unsafe_code)]
 
 mod common;
@@ -225,12 +225,12 @@ fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     let mut number = |default: u64| args.next().map_or(Ok(default), |arg| arg.parse());
     let (rounds, commits, stall) = (number(5)?, number(10_000)?, number(20)?);
-    let stall = Duration::from_millis(stall);
+    let (stall, first_round) = (Duration::from_millis(stall), number(0)?);
     println!(
         "round,case,commits,p50_us,p99_us,p999_us,max_us,write1_p29_us,write1_p50_us,write1_p71_us,\
          first1,first2,window_bytes,window_ms"
     );
-    for round in 0..rounds {
+    for round in first_round..first_round + rounds {
         // Interleaved: forwards, then backwards.
         let mut order: Vec<usize> = (0..CASES.len()).collect();
         if round % 2 == 1 {

@@ -342,3 +342,6 @@ impl LaneState {
         self.wanted.drain(..satisfied);
     }
 }
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests;

@@ -324,3 +324,46 @@ fn planted_bugs_of_members_are_found() {
         println!("{bug:?}: seed {seed}: {what}");
     }
 }
+
+/// Submits one operation and has the disks end everything; returns the flushes that they ended.
+fn carry_out(life: &mut History, flush: bool) -> usize {
+    let kind = match flush {
+        true => OpKind::Flush,
+        false => OpKind::Write {
+            addr: life.next_block * BLOCK as u64,
+            pieces: [Piece { at: 0, len: BLOCK }, Piece::default()],
+        },
+    };
+    life.next_block += u64::from(!flush);
+    life.next_id += 1;
+    let id = life.next_id;
+    life.queue.submit(&[Op { id, kind }]);
+    let (mut flushes, mut out) = (0, Vec::new());
+    for _ in 0..4 {
+        for disk in &life.disks {
+            for pending in disk.pending() {
+                flushes += usize::from(pending.op.kind == OpKind::Flush);
+                disk.finish(pending.ticket, OpOutcome::Done);
+            }
+        }
+        life.queue.poll(&mut out, false);
+    }
+    assert_eq!(out.len(), 1);
+    flushes
+}
+
+#[test]
+fn flushes_follow_writes_unasked_only_where_the_last_write_was_flushed() {
+    let mut life = History::begin(0, Planted::none());
+    let members = life.disks.len();
+    assert_eq!(carry_out(&mut life, false), 0);
+    assert_eq!(carry_out(&mut life, true), members);
+    for _ in 0..3 {
+        assert_eq!(carry_out(&mut life, false), members, "it was expected");
+        assert_eq!(carry_out(&mut life, true), 0, "it was done already");
+    }
+    // Nobody waits any more: one flush of each member is in vain.
+    let flushes: usize = (0..10).map(|_| carry_out(&mut life, false)).sum();
+    assert_eq!(flushes, members);
+    assert_eq!(carry_out(&mut life, true), members);
+}
