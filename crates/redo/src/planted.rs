@@ -132,6 +132,16 @@ pub enum Bug {
     CopiedBeforeFlushed,
     /// Take a member that returned for one in sync before that is durable.
     BelievedBeforeMarked,
+    /// Copy a member although an operation of its own has not returned.
+    ReturnedInFlight,
+    /// Copy a member beside the stream of what is written to it.
+    CopyBesideStream,
+    /// Take a member that returns while the log is in use for copied before that is durable.
+    ReturnedUnflushed,
+    /// Have acknowledgements rest on a member that returned before that is durable.
+    ReturnedBeforeMarked,
+    /// Call a member in sync before acknowledgements wait for it.
+    MarkedBeforeRequired,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
     /// Reuse a log that was not archived.

@@ -73,5 +73,10 @@ fn each_bug_planted_in_members_is_found() {
         Bug::CopiedBeforeFlushed,
         Bug::BelievedBeforeMarked,
         Bug::CheckpointOnOneMember,
+        Bug::ReturnedInFlight,
+        Bug::CopyBesideStream,
+        Bug::ReturnedUnflushed,
+        Bug::ReturnedBeforeMarked,
+        Bug::MarkedBeforeRequired,
     ]);
 }

@@ -60,6 +60,8 @@ impl Place {
 /// The control file, open: one, or that of each member.
 pub struct ControlFile {
     places: Vec<Place>,
+    /// Those of members that were marked stale since it was read.
+    left: Vec<Place>,
     path: PathBuf,
     info: ControlInfo,
     planted: Planted,
@@ -136,6 +138,7 @@ impl ControlFile {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (Some(info), _) => Ok(ControlFile {
                 places: vec![Place::new(device, &info, good)],
+                left: Vec::new(),
                 path,
                 info,
                 planted: Planted::none(),
@@ -161,6 +164,7 @@ impl ControlFile {
         }
         let mut file = ControlFile {
             places: vec![place],
+            left: Vec::new(),
             path: path.to_owned(),
             info,
             planted: Planted::none(),
@@ -238,6 +242,61 @@ impl ControlFile {
         self.places.sort_by_key(|place| place.member);
     }
 
+    /// A member that was marked stale since this was read is in sync again: it gets what this holds,
+    /// then it is durable that it is in sync, on itself first. False when it failed: it is durable
+    /// that it is stale, on the others.
+    ///
+    /// # Errors
+    /// When one of the others fails; the caller must not go on, as after [`ControlFile::update`].
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn readmit(&mut self, member: usize) -> Result<bool, Error> {
+        let before = self.info.clone();
+        let found = self.left.iter().position(|place| place.member == member);
+        let (Some(at), Some(mut table)) = (found, before.members) else {
+            return Ok(false);
+        };
+        // What is known of its copies, and not what they read: a copy whose flush failed may read
+        // well, and no later flush makes it durable.
+        let mut returns = ControlFile {
+            places: vec![self.left.remove(at)],
+            left: Vec::new(),
+            path: self.path.clone(),
+            info: before.clone(),
+            planted: self.planted,
+        };
+        let written = returns.write_copies();
+        if written.is_err() {
+            self.left.append(&mut returns.places);
+            return Ok(false);
+        }
+        // They are written first: that it is in sync is on it before it is on the others.
+        self.places.splice(0..0, returns.places);
+        table.stale &= !(1 << member);
+        self.info.members = Some(table);
+        self.info.generation += 1;
+        let stored = match self.store_once() {
+            Ok(()) => Ok(()),
+            Err((failed, error)) => {
+                let marked = match failed == member {
+                    true => before.members,
+                    false => without(table, failed),
+                };
+                self.info.members = marked;
+                self.info.generation += 1;
+                match marked {
+                    Some(_) => self.store(),
+                    None => Err(Error::control(&self.path, error)),
+                }
+            }
+        };
+        self.in_order();
+        if let Err(error) = stored {
+            self.info = before;
+            return Err(error);
+        }
+        Ok(self.info.members.is_some_and(|table| table.in_sync(member)))
+    }
+
     /// From now on it has this bug.
     pub(crate) fn plant(&mut self, planted: Planted) {
         self.planted = planted;
@@ -309,7 +368,8 @@ impl ControlFile {
     fn store_once(&mut self) -> Result<(), (usize, IoOrDevice)> {
         let members = self.info.members;
         let in_sync = |place: &Place| members.is_none_or(|m| m.in_sync(place.member));
-        self.places.retain(in_sync);
+        let gone = self.places.extract_if(.., |place| !in_sync(place));
+        self.left.extend(gone);
         if self.places.is_empty() {
             // Marking members stale has left none that could keep it.
             const EIO: i32 = 5;

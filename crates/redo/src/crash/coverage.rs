@@ -258,6 +258,28 @@ counters! {
     returned,
     /// Openings that ended before the members were equal and marked.
     cut_assembling,
+    /// Members that began to be copied while the log was in use.
+    resilvered,
+    /// Attempts to copy a member that came to nothing.
+    resilvered_in_vain,
+    /// Members that returned while the log was in use.
+    returned_in_life,
+    /// Of those, the ones that were given up again in the same life.
+    given_up_again,
+    /// Members that were to return while an operation of theirs had not returned.
+    waited_for_own,
+    /// Operations of copying that failed.
+    failed_resilvering,
+    /// Operations that made it durable that a member is in sync, and failed.
+    failed_returning,
+    /// Power cuts or kills while a piece was copied.
+    cut_resilvering,
+    /// Power cuts or kills while it was made durable that a member is in sync.
+    cut_returning,
+    /// Power cuts while a member was copied in part, or wholly and not in sync.
+    cut_between_pieces,
+    /// Power cuts after a member had returned in the same life.
+    cut_after_return,
     /// Lives with a member whose operations take long.
     lives_with_a_slow_member,
     /// Power cuts while a member lacked what was acknowledged.

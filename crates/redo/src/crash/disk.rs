@@ -49,6 +49,7 @@ unsafe impl LogDevice for Blocking {
             world: Arc::clone(&self.world),
             domain: self.domain,
             inner,
+            number: None,
             dead: Vec::new(),
         }))
     }
@@ -66,14 +67,19 @@ struct BlockingQueue {
     world: Shared,
     domain: Domain,
     inner: Box<dyn Queue>,
+    /// Its number on the disk, once it was used.
+    number: Option<u32>,
     /// Operations that came after the process's end.
     dead: Vec<OpCompletion>,
 }
 
 impl Queue for BlockingQueue {
     fn submit(&mut self, ops: &[Op]) {
-        if !lock(&self.world).is_over() {
+        let world = lock(&self.world);
+        if !world.is_over() {
             self.inner.submit(ops);
+            let last = world.env.disks.of(self.domain).pending().pop();
+            self.number = last.map(|pending| pending.queue).or(self.number);
             return;
         }
         let failure = |op: &Op| OpCompletion {
@@ -91,7 +97,7 @@ impl Queue for BlockingQueue {
             return dead;
         }
         let mut world = lock(&self.world);
-        world.blocked(self.domain);
+        world.blocked(self.domain, self.number);
         let before = out.len();
         self.inner.poll(out, false);
         if world.is_over() {

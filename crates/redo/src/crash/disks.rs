@@ -149,6 +149,10 @@ pub(super) struct Together {
     desk: Arc<Mutex<Desk>>,
     /// The member whose operations take long in this life.
     pub(super) slow: Option<usize>,
+    /// A member is being copied.
+    pub(super) resilvering: bool,
+    /// Members that returned in this life, a bit for each.
+    pub(super) returned: u16,
 }
 
 /// What the log writer waits for: members that are to be marked stale.
@@ -176,6 +180,8 @@ impl Together {
             standing,
             desk,
             slow,
+            resilvering: false,
+            returned: 0,
         }
     }
 
@@ -195,7 +201,7 @@ impl Together {
         match table {
             Some(table) => {
                 desk.wanted &= !table.stale;
-                self.standing.marked(table.stale);
+                self.standing.updated(table.stale);
             }
             None => desk.failed = true,
         }

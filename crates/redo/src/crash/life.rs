@@ -311,6 +311,8 @@ impl Life {
                 .iter()
                 .any(|m| m.window_bytes > 0);
             env.members.cut_with_a_member_behind += u64::from(behind);
+            env.members.cut_between_pieces += u64::from(together.resilvering);
+            env.members.cut_after_return += u64::from(together.returned != 0);
         }
     }
 }

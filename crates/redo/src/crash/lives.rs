@@ -7,6 +7,7 @@ use super::disk::{Blocking, Shared, lock};
 use super::disks::{Domain, Part};
 use super::life::{Env, Life};
 use super::oracle::Recovered;
+use super::resilvers;
 use super::restores;
 use super::world::{LOG, Stage, Turn};
 use crate::control::{ControlFile, MemberTable, Position};
@@ -208,6 +209,7 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
         world.steps_left = 1 + world.env.rng.below(world.env.plan.steps);
         world.grace = world.env.rng.pick(&[0, 60, 60, 60]);
     }
+    let mut resilver = None;
     loop {
         let turn = lock(world).turn();
         match turn {
@@ -219,6 +221,7 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
                 archive::archive(world, &mut control, (count, position));
             }
             Turn::Mark(members) => mark(world, &mut control, members),
+            Turn::Resilver => resilvers::go_on(world, &mut control, &mut resilver),
         }
     }
 }
@@ -311,7 +314,11 @@ fn mark(world: &Shared, control: &mut ControlFile, stale: u16) {
         together.answer(table);
     }
     match (table, &mut world.life) {
-        (Some(_), _) => world.env.members.given_up += 1,
+        (Some(_), _) => {
+            let returned = world.env.together.as_ref().map_or(0, |t| t.returned);
+            world.env.members.given_up += 1;
+            world.env.members.given_up_again += u64::from(returned & stale != 0);
+        }
         (None, Some(life)) => life.control_failed = true,
         (None, None) => {}
     }

@@ -21,6 +21,7 @@ pub mod mixing;
 pub mod model;
 mod oracle;
 mod plan;
+mod resilvers;
 mod restores;
 mod sessions;
 mod world;

@@ -30,6 +30,10 @@ pub(super) enum Stage {
     Archive,
     /// Marking members stale.
     Mark,
+    /// Copying a member that returns.
+    Resilver,
+    /// Making it durable that it is in sync.
+    Return,
 }
 
 /// How a process ended.
@@ -48,6 +52,8 @@ pub(super) enum Turn {
     Archive(usize, Position),
     /// Mark these members stale.
     Mark(u16),
+    /// Go on with a member that returns.
+    Resilver,
     Over,
 }
 
@@ -144,7 +150,7 @@ impl World {
     }
 
     /// Blocking code waits for its operation: others go on, then it ends in some way.
-    pub(super) fn blocked(&mut self, domain: Domain) {
+    pub(super) fn blocked(&mut self, domain: Domain, queue: Option<u32>) {
         let was_over = self.is_over();
         if self.life.is_some() {
             for _ in 0..self.env.rng.below(16) {
@@ -154,7 +160,8 @@ impl World {
         let cut = match self.stage {
             Stage::Recovery => self.recoveries_cut < 3 && self.env.rng.chance(1, 24),
             Stage::Checkpoint | Stage::Close | Stage::Archive => self.env.rng.chance(1, 48),
-            Stage::Mark => self.env.rng.chance(1, 16),
+            Stage::Mark | Stage::Return => self.env.rng.chance(1, 16),
+            Stage::Resilver => self.env.rng.chance(1, 48),
         };
         if cut && !self.is_over() {
             self.end();
@@ -163,7 +170,8 @@ impl World {
             self.count_cut();
         }
         self.stage_ops += 1;
-        for pending in self.env.disks.of(domain).pending() {
+        let pending = self.env.disks.of(domain).pending();
+        for pending in pending.into_iter().filter(|p| Some(p.queue) == queue) {
             let outcome = self.blocking_outcome(pending.op);
             self.env.disks.of(domain).finish(pending.ticket, outcome);
         }
@@ -186,6 +194,8 @@ impl World {
                 env.coverage.failed_control += 1;
             }
             Stage::Mark => env.members.failed_marking += 1,
+            Stage::Resilver => env.members.failed_resilvering += 1,
+            Stage::Return => env.members.failed_returning += 1,
         }
         if !flush && env.rng.chance(1, 2) {
             let short = env.rng.below(16) * 1000;
@@ -195,7 +205,10 @@ impl World {
     }
 
     fn count_cut(&mut self) {
-        self.env.members.cut_marking += u64::from(self.stage == Stage::Mark);
+        let members = &mut self.env.members;
+        members.cut_marking += u64::from(self.stage == Stage::Mark);
+        members.cut_resilvering += u64::from(self.stage == Stage::Resilver);
+        members.cut_returning += u64::from(self.stage == Stage::Return);
         let c = &mut self.env.coverage;
         let counter = match (self.stage, self.stage_ops) {
             (Stage::Recovery, 0) => &mut c.cut_recovery_tail_flush,
@@ -210,7 +223,7 @@ impl World {
             (Stage::Checkpoint, _) => &mut c.cut_checkpoint_flush_2,
             (Stage::Close, _) => &mut c.cut_closing,
             (Stage::Archive, _) => &mut c.cut_archiving,
-            (Stage::Mark, _) => return,
+            (Stage::Mark | Stage::Resilver | Stage::Return, _) => return,
         };
         *counter += 1;
         if self.stage == Stage::Recovery {
@@ -350,6 +363,9 @@ impl World {
         let wanted = self.env.together.as_ref().and_then(|t| t.wanted());
         if let Some(members) = wanted {
             return Turn::Mark(members);
+        }
+        if self.env.resilvers() {
+            return Turn::Resilver;
         }
         if life.closing && life.is_drained() {
             return Turn::Close(life.buffer.open_start());

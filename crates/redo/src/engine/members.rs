@@ -184,7 +184,7 @@ impl HeldLog {
     /// The control information was updated, and may have lost a member in it.
     pub(super) fn updated(&self) {
         if let (Some((standing, _)), Some(table)) = (&self.members, self.control.info().members) {
-            standing.marked(table.stale);
+            standing.updated(table.stale);
         }
     }
 }

@@ -151,6 +151,16 @@ impl Lane {
         self.change(LaneState::fail);
     }
 
+    /// It is given what comes behind `upto`.
+    pub(super) fn begin_behind(&mut self, upto: Upto) {
+        self.change(|lane| lane.begin_behind(upto));
+    }
+
+    /// Nothing is handed out while it is on hold.
+    pub(super) fn hold(&mut self, on_hold: bool) {
+        self.change(|lane| lane.hold(on_hold));
+    }
+
     #[cfg(feature = "crash")]
     pub(super) fn halt(&mut self) {
         self.change(LaneState::halt);
@@ -168,6 +178,11 @@ impl Lane {
     /// All writes up to here are durable.
     pub(super) fn durable(&self) -> Upto {
         self.status.durable
+    }
+
+    /// It moves when this does.
+    pub(super) fn progress(&self) -> (Number, Number) {
+        (self.status.complete.number, self.status.durable.number)
     }
 
     pub(super) fn is_in_flight(&self) -> bool {

@@ -36,7 +36,7 @@ impl MemberData<'_> {
 }
 
 /// Bytes that are read or copied at once.
-const CHUNK_BYTES: u64 = 1 << 20;
+pub(super) const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Makes `members`, all in sync, equal from the checkpoint to the end, durably, and checks that
 /// none of them shows damage behind it. What was read is durable before it is believed.
@@ -179,25 +179,30 @@ pub(crate) fn resilver(
 }
 
 /// Writes to a member what was read from another, one piece after the other.
-struct Copier<'a> {
-    to: &'a Path,
+pub(super) struct Copier {
+    to: PathBuf,
     region: Arc<Region>,
     queue: Box<dyn Queue>,
     bytes: Vec<u8>,
 }
 
-impl<'a> Copier<'a> {
-    fn new(to: &MemberData<'a>, most: usize) -> Result<Copier<'a>, Error> {
+impl Copier {
+    pub(super) fn new(to: &MemberData<'_>, most: usize) -> Result<Copier, Error> {
         let region = Arc::new(Region::new(most)?);
         Ok(Copier {
-            to: to.path,
+            to: to.path.to_owned(),
             queue: to.device.queue(Arc::clone(&region))?,
             region,
             bytes: vec![0; most],
         })
     }
 
-    fn range(&mut self, from: &dyn LogDevice, addr: u64, len: usize) -> Result<(), Error> {
+    pub(super) fn range(
+        &mut self,
+        from: &dyn LogDevice,
+        addr: u64,
+        len: usize,
+    ) -> Result<(), Error> {
         from.read(addr, &mut self.bytes[..len])?;
         // SAFETY: nothing is in flight on this queue, and nobody else has its region.
         unsafe { self.region.write(0, &self.bytes[..len]) };
@@ -205,14 +210,14 @@ impl<'a> Copier<'a> {
         self.carry_out(OpKind::Write { addr, pieces }, len as u64)
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.carry_out(OpKind::Flush, 0)
     }
 
     fn carry_out(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
         let op = Op { id: 1, kind };
         let done = device::queue::run_one(&mut *self.queue, op, expected);
-        done.map_err(|source| failed(self.to, source))
+        done.map_err(|source| failed(&self.to, source))
     }
 }
 

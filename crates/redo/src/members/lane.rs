@@ -155,6 +155,8 @@ pub(super) struct LaneState {
     durable: Upto,
     in_flight: usize,
     failed: bool,
+    /// Nothing is handed out for now.
+    on_hold: bool,
 }
 
 impl LaneState {
@@ -172,7 +174,19 @@ impl LaneState {
             durable: Upto::default(),
             in_flight: 0,
             failed: false,
+            on_hold: false,
         })
+    }
+
+    /// It is given what comes behind `upto`; what lies before it has in another way.
+    pub(super) fn begin_behind(&mut self, upto: Upto) {
+        assert!(self.last == Upto::default(), "before it was given anything");
+        (self.last, self.complete, self.durable) = (upto, upto, upto);
+    }
+
+    /// Nothing is handed out while it is on hold.
+    pub(super) fn hold(&mut self, on_hold: bool) {
+        self.on_hold = on_hold;
     }
 
     pub(super) fn region(&self) -> &Arc<Region> {
@@ -266,11 +280,13 @@ impl LaneState {
 
     fn flush_is_due(&self) -> bool {
         let complete = |wanted: &Number| *wanted <= self.complete.number || self.can.flushes_early;
-        !self.failed && self.flushing.is_none() && self.wanted.front().is_some_and(complete)
+        let free = !self.failed && !self.on_hold && self.flushing.is_none();
+        free && self.wanted.front().is_some_and(complete)
     }
 
     fn may_write(&self) -> bool {
-        !self.failed && self.carried.len() < self.can.depth && !self.held.is_empty()
+        let free = !self.failed && !self.on_hold && self.carried.len() < self.can.depth;
+        free && !self.held.is_empty()
     }
 
     /// What is held and follows each other on the device, where no more writes are in flight than

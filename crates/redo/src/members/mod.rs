@@ -23,7 +23,9 @@ mod contest;
 mod driver;
 pub(crate) mod heal;
 mod lane;
+mod patience;
 mod queue;
+mod returning;
 
 use contest::{CellStats, MemberStats};
 
@@ -31,18 +33,24 @@ use contest::{CellStats, MemberStats};
 pub(crate) use assemble::newest;
 pub(crate) use assemble::{Assembled, Assembly, GivenMember};
 pub(crate) use queue::MembersQueue;
+pub(crate) use returning::{Resilver, ResilverStep};
+
+use queue::QueueState;
 
 use crate::control::MemberTable;
 use crate::planted::Planted;
+use crate::sync::Mutex;
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
-use device::{DeviceError, Region};
+use device::{DeviceError, Doorbell, Region};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// A log write of which a member takes longer is an outlier: 500 ms, as Oracle counts them.
 const OUTLIER_NS: u64 = 500_000_000;
+/// A member that does nothing for so long is given up.
+const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// What came of marking members stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +74,17 @@ pub(crate) struct Standing {
     stale: AtomicU16,
     /// A bit for each member that is to be given up: it is too late, or somebody says so.
     condemned: AtomicU16,
+    /// A bit for each member that is being copied, until it is used as the others are.
+    resilvering: AtomicU16,
+    /// Of those, the ones that acknowledgements wait for, while the control information still calls
+    /// them stale.
+    returning: AtomicU16,
+    /// The queue of the open log.
+    queue: Mutex<Weak<Mutex<QueueState>>>,
+    /// Rung when a member was given up.
+    pub(crate) news: Doorbell,
+    /// A member that has something to do and completes nothing for so long is given up, nanoseconds.
+    patience_ns: AtomicU64,
     /// The member whose flush was acknowledged last: it has everything.
     leader: AtomicUsize,
     fence: OnceLock<Fence>,
@@ -86,6 +105,11 @@ impl Standing {
             table,
             stale: AtomicU16::new(table.stale),
             condemned: AtomicU16::new(0),
+            resilvering: AtomicU16::new(0),
+            returning: AtomicU16::new(0),
+            queue: Mutex::new(Weak::new()),
+            news: Doorbell::default(),
+            patience_ns: AtomicU64::new(PATIENCE_NS),
             leader: AtomicUsize::new(table.all().find(|m| table.in_sync(*m)).unwrap_or(0)),
             fence: OnceLock::new(),
             acknowledged_bytes: AtomicU64::new(0),
@@ -110,11 +134,83 @@ impl Standing {
     /// The control information says that these are stale, durably.
     pub(crate) fn marked(&self, stale: u16) {
         self.stale.fetch_or(stale, Ordering::SeqCst);
+        self.news.ring();
+    }
+
+    /// The control information was updated and calls these stale. Those that return are about to be
+    /// called in sync.
+    pub(crate) fn updated(&self, stale: u16) {
+        let stale = stale & !self.returning.load(Ordering::SeqCst);
+        if stale & !self.stale.load(Ordering::SeqCst) != 0 {
+            self.marked(stale);
+        }
+    }
+
+    /// The members that are stale and are not being copied.
+    pub(crate) fn left_behind(&self) -> impl Iterator<Item = usize> {
+        let stale = self.stale.load(Ordering::SeqCst) & !self.resilvering.load(Ordering::SeqCst);
+        self.table.all().filter(move |m| stale >> m & 1 != 0)
+    }
+
+    /// An operation of a member that was given up has not returned.
+    #[cfg(feature = "crash")]
+    pub(crate) fn waits_for_own(&self, member: usize) -> bool {
+        let same = |lane: &driver::Lane| lane.member == member;
+        let waits = |queue: Arc<Mutex<QueueState>>| queue::lock(&queue).given_up.iter().any(same);
+        self.queue().is_some_and(waits)
+    }
+
+    fn begin_return(&self, member: usize) {
+        self.condemned.fetch_and(!(1 << member), Ordering::SeqCst);
+        self.resilvering.fetch_or(1 << member, Ordering::SeqCst);
+    }
+
+    /// Acknowledgements wait for it: if it fails from here on, that is marked.
+    fn require(&self, member: usize) {
+        self.returning.fetch_or(1 << member, Ordering::SeqCst);
+        self.stale.fetch_and(!(1 << member), Ordering::SeqCst);
+    }
+
+    fn is_returning(&self, member: usize) -> bool {
+        self.returning.load(Ordering::SeqCst) >> member & 1 != 0
+    }
+
+    fn returns_no_more(&self, member: usize) {
+        self.returning.fetch_and(!(1 << member), Ordering::SeqCst);
+    }
+
+    /// It is copied no more: it is used as the others are, or it is stale.
+    fn end_return(&self, member: usize) {
+        self.resilvering.fetch_and(!(1 << member), Ordering::SeqCst);
+    }
+
+    fn set_queue(&self, queue: &Arc<Mutex<QueueState>>) {
+        let mut kept = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Arc::downgrade(queue);
+    }
+
+    fn queue(&self) -> Option<Arc<Mutex<QueueState>>> {
+        let kept = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.upgrade()
+    }
+
+    /// From now on a member is given up that completes nothing for so long.
+    pub(crate) fn set_patience(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.patience_ns.store(ns, Ordering::Relaxed);
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_nanos(self.patience_ns.load(Ordering::Relaxed))
+    }
+
+    fn condemn_all(&self, members: u16) {
+        self.condemned.fetch_or(members, Ordering::SeqCst);
     }
 
     /// Has the queue give `member` up as soon as the others have what was acknowledged.
     pub(crate) fn condemn(&self, member: usize) {
-        self.condemned.fetch_or(1 << member, Ordering::SeqCst);
+        self.condemn_all(1 << member);
     }
 
     /// The simulated process ends: its queues submit nothing any more.
@@ -141,12 +237,15 @@ impl Standing {
     /// How each member is, without its path.
     pub(crate) fn report(&self) -> Vec<MemberState> {
         let get = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let copied = self.resilvering.load(Ordering::SeqCst);
+        let resilvering = |member: usize| copied >> member & 1 != 0;
         let each = self.stats.iter().enumerate().map(|(member, stats)| {
             let cell = member / usize::from(self.table.cell);
             MemberState {
                 path: PathBuf::new(),
                 cell,
-                in_sync: !self.is_stale(member),
+                in_sync: !self.is_stale(member) && !resilvering(member),
+                resilvering: resilvering(member),
                 writes: get(&stats.writes),
                 first: get(&stats.first),
                 margin_ns: get(&stats.margin_ns),
@@ -181,6 +280,8 @@ pub struct MemberState {
     pub cell: usize,
     /// It is in sync; others lack redo that was acknowledged, or may lack it.
     pub in_sync: bool,
+    /// It was given up and is being copied, while the log is in use.
+    pub resilvering: bool,
     /// Log writes that it completed.
     pub writes: u64,
     /// Of those, the ones that it was the first in its cell to complete.

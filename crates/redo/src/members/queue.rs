@@ -7,12 +7,15 @@
 use super::contest::Contest;
 use super::driver::Lane;
 use super::lane::{Number, Upto};
+use super::patience::Patience;
+use super::returning::Returning;
 use super::{Marked, Members, Standing};
 use crate::planted::{Bug, Planted};
-use device::queue::Queue;
+use crate::sync::{Mutex, MutexGuard};
+use device::queue::{LogDevice, Queue};
 use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 const EIO: i32 = 5;
@@ -29,15 +32,27 @@ struct Pending {
 
 /// The queue over the members' queues.
 pub(crate) struct MembersQueue {
-    standing: Arc<Standing>,
+    state: Arc<Mutex<QueueState>>,
+    bell: Arc<Doorbell>,
+    blocking: bool,
+}
+
+/// What the queue is about.
+pub(super) struct QueueState {
+    pub(super) standing: Arc<Standing>,
+    pub(super) devices: Vec<Option<Arc<dyn LogDevice>>>,
     region: Arc<Region>,
     /// Members in sync, in their order.
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
     /// Members that were given up while they had operations in flight.
-    given_up: Vec<Lane>,
+    pub(super) given_up: Vec<Lane>,
+    /// The member that is being copied.
+    pub(super) returning: Option<Returning>,
+    /// Attempts to return so far.
+    pub(super) attempts: u64,
     pending: Vec<Pending>,
     /// The last write that was submitted.
-    submitted: Upto,
+    pub(super) submitted: Upto,
     /// The last write that was returned: flushes cover it and those before it.
     returned: Upto,
     /// What the last flush that was returned covers.
@@ -46,35 +61,42 @@ pub(crate) struct MembersQueue {
     /// member flushes it without being asked. A guess costs a flush, where it is wrong.
     flushed: bool,
     contest: Contest,
+    patience: Patience,
     /// All is lost: every operation fails.
-    broken: bool,
-    bell: Arc<Doorbell>,
-    blocking: bool,
-    planted: Planted,
+    pub(super) broken: bool,
+    pub(super) bell: Arc<Doorbell>,
+    pub(super) planted: Planted,
+}
+
+/// Nothing that panics holds it.
+pub(super) fn lock(state: &Mutex<QueueState>) -> MutexGuard<'_, QueueState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl MembersQueue {
     pub(super) fn new(members: &Members, region: Arc<Region>) -> Result<MembersQueue, DeviceError> {
-        let bell = Arc::new(Doorbell::default());
-        let mut lanes = Vec::new();
-        let mut blocking = false;
-        let races = members.standing.table.cell > 1;
-        for (member, device) in members.in_sync() {
-            blocking |= device.caps().blocking;
-            let memory = (region.len(), races);
-            lanes.push(Lane::open(
-                member,
-                &**device,
-                memory,
-                &bell,
-                members.planted,
-            )?);
-        }
+        let state = QueueState::new(members, region)?;
+        let (bell, blocking) = (Arc::clone(&state.bell), state.is_blocking());
+        let state = Arc::new(Mutex::new(state));
+        members.standing.set_queue(&state);
         Ok(MembersQueue {
+            state,
+            bell,
+            blocking,
+        })
+    }
+}
+
+impl QueueState {
+    fn new(members: &Members, region: Arc<Region>) -> Result<QueueState, DeviceError> {
+        let mut state = QueueState {
             standing: Arc::clone(&members.standing),
+            devices: members.devices.clone(),
             region,
-            lanes,
+            lanes: Vec::new(),
             given_up: Vec::new(),
+            returning: None,
+            attempts: 0,
             pending: Vec::new(),
             submitted: Upto::default(),
             returned: Upto::default(),
@@ -84,11 +106,31 @@ impl MembersQueue {
                 members.devices.len(),
                 Duration::from_nanos(members.standing.outlier_ns.load(Ordering::Relaxed)),
             ),
+            patience: Patience::new(members.devices.len()),
             broken: false,
-            bell,
-            blocking,
+            bell: Arc::new(Doorbell::default()),
             planted: members.planted,
-        })
+        };
+        for (member, device) in members.in_sync() {
+            let lane = state.open_lane(member, device)?;
+            state.lanes.push(lane);
+        }
+        Ok(state)
+    }
+
+    pub(super) fn open_lane(
+        &self,
+        member: usize,
+        device: &Arc<dyn LogDevice>,
+    ) -> Result<Lane, DeviceError> {
+        let memory = (self.region.len(), self.standing.table.cell > 1);
+        Lane::open(member, &**device, memory, &self.bell, self.planted)
+    }
+
+    fn is_blocking(&self) -> bool {
+        let devices = self.lanes.iter().map(|lane| &self.devices[lane.member]);
+        let mut there = devices.flatten();
+        there.any(|device| device.caps().blocking)
     }
 
     fn submit_one(&mut self, op: Op) {
@@ -107,6 +149,13 @@ impl MembersQueue {
                         copy(region, pieces, to, room);
                     });
                 }
+                if let Some(returning) = &mut self.returning {
+                    let flush = self.flushed && returning.required;
+                    let lane = &mut returning.lane;
+                    lane.write(upto, flush, (addr, op.bytes()), |to, room| {
+                        copy(region, pieces, to, room);
+                    });
+                }
                 upto
             }
             OpKind::Flush => {
@@ -115,6 +164,9 @@ impl MembersQueue {
                 self.contest.flushing(covers.number, &self.lanes, cells);
                 for lane in &mut self.lanes {
                     lane.want(covers.number);
+                }
+                if let Some(returning) = self.returning.as_mut().filter(|r| r.required) {
+                    returning.lane.want(covers.number);
                 }
                 covers
             }
@@ -137,6 +189,10 @@ impl MembersQueue {
             };
             !lane.has_failed() && has >= pending.upto.number
         };
+        let required = self.returning.as_ref().filter(|r| r.required);
+        if !required.is_none_or(|returning| has(&&returning.lane)) {
+            return None;
+        }
         let mut first = None;
         for cell in self.standing.table.cells() {
             let mut of_cell = self.lanes.iter().filter(|l| cell.contains(&l.member));
@@ -160,9 +216,10 @@ impl MembersQueue {
                 lane.fail();
             }
         }
+        let returning = self.give_up_returning();
         let is_marked = |lane: &Lane| self.standing.is_stale(lane.member);
         let failed = |lane: &&Lane| lane.has_failed() && !is_marked(lane);
-        let mut mask = self.lanes.iter().filter(failed).fold(0, bit);
+        let mut mask = self.lanes.iter().filter(failed).fold(returning, bit);
         if mask == 0 && !self.lanes.iter().any(is_marked) {
             return true;
         }
@@ -203,22 +260,31 @@ impl MembersQueue {
         let (standing, lanes) = (&self.standing, &mut self.lanes);
         let gone = lanes.extract_if(.., |lane| standing.is_stale(lane.member));
         self.given_up.extend(gone.filter(Lane::is_in_flight));
+        if returning != 0 {
+            self.end_return();
+        }
         true
     }
 
-    fn pump(&mut self) {
+    pub(super) fn pump(&mut self) {
         #[cfg(feature = "crash")]
         if self.standing.is_halted() {
             self.lanes
                 .iter_mut()
                 .chain(&mut self.given_up)
+                .chain(self.returning.as_mut().map(|returning| &mut returning.lane))
                 .for_each(Lane::halt);
         }
         let mut any = false;
         for lane in &mut self.lanes {
             any |= lane.pump();
         }
-        for lane in &mut self.given_up {
+        let returning = self.returning.as_mut();
+        for lane in returning
+            .map(|r| &mut r.lane)
+            .into_iter()
+            .chain(&mut self.given_up)
+        {
             lane.pump();
         }
         if any {
@@ -268,12 +334,39 @@ impl MembersQueue {
         self.acknowledged = self.acknowledged.max(pending.upto.number);
         self.standing.leader.store(member, Ordering::SeqCst);
         let (lanes, standing) = (&self.lanes, &self.standing);
-        self.contest.acknowledged(pending.upto.bytes, lanes, standing);
+        self.contest
+            .acknowledged(pending.upto.bytes, lanes, standing);
     }
 
     /// Nothing is on its way to a member that is still believed.
     fn is_idle(&self) -> bool {
-        self.lanes.iter().all(Lane::is_idle)
+        let required = self.returning.as_ref().filter(|r| r.required);
+        self.lanes.iter().all(Lane::is_idle) && required.is_none_or(|r| r.lane.is_idle())
+    }
+
+    /// Has members given up that have done nothing for too long, where others suffice; returns for
+    /// how long the others may go on so.
+    fn look_for_late(&mut self) -> Option<Duration> {
+        let QueueState {
+            lanes,
+            standing,
+            acknowledged,
+            ..
+        } = self;
+        let returning = self.returning.as_ref().filter(|r| r.required);
+        let returning = returning.map(|r| &r.lane);
+        let (late, left) = self.patience.look(lanes, returning, standing.patience());
+        // At least one member goes on that has everything.
+        let goes_on = |lane: &&Lane| {
+            !lane.has_failed()
+                && late >> lane.member & 1 == 0
+                && lane.durable().number >= *acknowledged
+        };
+        if late != 0 && lanes.iter().any(|lane| goes_on(&lane)) {
+            standing.condemn_all(late);
+            return Some(Duration::ZERO);
+        }
+        left
     }
 }
 
@@ -303,22 +396,26 @@ fn copy(from: &Region, pieces: [device::Piece; 2], to: &Region, room: [device::P
 
 impl Queue for MembersQueue {
     fn submit(&mut self, ops: &[Op]) {
+        let mut state = lock(&self.state);
         for op in ops {
-            self.submit_one(*op);
+            state.submit_one(*op);
         }
     }
 
     fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         loop {
             let seen = self.bell.read();
-            self.pump();
-            let returned = self.deliver(out);
+            let mut state = lock(&self.state);
+            state.pump();
+            let returned = state.deliver(out);
             // Who waits with nothing to come gives the queue up: late members catch up first.
-            let over = self.pending.is_empty() && self.is_idle();
+            let over = state.pending.is_empty() && state.is_idle();
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }
-            self.bell.wait_timeout(seen, None);
+            let timeout = state.look_for_late();
+            drop(state);
+            self.bell.wait_timeout(seen, timeout);
         }
     }
 
@@ -337,7 +434,7 @@ impl Drop for MembersQueue {
     /// Queues with threads of their own wait for what is in flight when they are dropped: its bytes
     /// must not reach a member later than those of who opens the log next. Other queues do not.
     fn drop(&mut self) {
-        self.pump();
+        lock(&self.state).pump();
     }
 }
 

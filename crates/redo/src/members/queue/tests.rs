@@ -14,7 +14,7 @@ use crate::control::MemberTable;
 use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
 use device::{LogDevice, Piece};
 use measure::workload::split_mix;
-use std::sync::Mutex;
+use std::sync::Mutex as Shared;
 
 const BLOCK: usize = 512;
 const BLOCKS: usize = 64;
@@ -53,7 +53,7 @@ struct History {
     queue: MembersQueue,
     region: Arc<Region>,
     /// Members that the mark names durably.
-    marked: Arc<Mutex<u16>>,
+    marked: Arc<Shared<u16>>,
     next_block: u64,
     next_id: u64,
     /// Of each operation that was not returned: its id, and the block of a write.
@@ -81,7 +81,7 @@ impl History {
             .map(|_| SimDisk::new(BLOCK * BLOCKS, BLOCK, false))
             .collect();
         let standing = Standing::new(table);
-        let marked = Arc::new(Mutex::new(0));
+        let marked = Arc::new(Shared::new(0));
         let marks = Arc::clone(&marked);
         let seen = Arc::clone(&standing);
         standing.set_fence(Box::new(move |members| {
@@ -185,7 +185,7 @@ impl History {
         if stale(self) != durable && !out.is_empty() {
             return Err(String::from("M2: returned before the mark was durable"));
         }
-        let failed = self.queue.lanes.iter().any(Lane::has_failed);
+        let failed = lock(&self.queue.state).lanes.iter().any(Lane::has_failed);
         reached.held_back += u64::from(failed && out.is_empty() && !self.open.is_empty());
         for completion in out {
             let at = self.open.iter().position(|(id, _)| *id == completion.id);
