@@ -169,7 +169,9 @@ impl ControlFile {
             info,
             planted: Planted::none(),
         };
-        file.store()?;
+        // A member that is made anew is stale in its own.
+        let written = file.write_copies();
+        written.map_err(|(_, error)| Error::control(&file.path, error))?;
         Ok(file)
     }
 

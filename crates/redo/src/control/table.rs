@@ -24,6 +24,9 @@ pub struct MemberTable {
     /// copy that this writing began with: generations jump for a member that was away, this number
     /// does not.
     pub written: u16,
+    /// How many lost members were replaced so far, modulo 256. Every member that is in sync then
+    /// has the number; the one that was replaced does not, wherever it was.
+    pub replaced: u8,
 }
 
 impl MemberTable {
@@ -37,6 +40,7 @@ impl MemberTable {
             own: 0,
             stale: 0,
             written: 0,
+            replaced: 0,
         };
         table.is_possible().then_some(table)
     }
@@ -90,26 +94,34 @@ impl MemberTable {
         }
     }
 
-    /// Its 7 bytes.
+    /// By how many replacements `other` knows more than this one; negative where it knows fewer.
     #[must_use]
-    pub(super) fn encode(self) -> [u8; 7] {
+    pub(crate) fn replacements_behind(self, other: MemberTable) -> i8 {
+        other.replaced.wrapping_sub(self.replaced) as i8
+    }
+
+    /// Its 8 bytes.
+    #[must_use]
+    pub(super) fn encode(self) -> [u8; 8] {
         let [low, high] = self.stale.to_le_bytes();
-        let mut bytes = [0; 7];
-        bytes[..5].copy_from_slice(&[self.count, self.cell, self.own, low, high]);
-        bytes[5..].copy_from_slice(&self.written.to_le_bytes());
-        bytes
+        let [written_low, written_high] = self.written.to_le_bytes();
+        let (count, cell, own) = (self.count, self.cell, self.own);
+        let more = self.replaced;
+        [count, cell, own, low, high, written_low, written_high, more]
     }
 
     /// Of its bytes; `None` for what no log can have.
     #[must_use]
     pub(super) fn decode(bytes: &[u8]) -> Option<MemberTable> {
-        let (&[count, cell, own, low, high], written) = bytes.split_first_chunk()?;
+        let (&[count, cell, own, low, high], rest) = bytes.split_first_chunk()?;
+        let (written, rest) = rest.split_first_chunk()?;
         let table = MemberTable {
             count,
             cell,
             own,
             stale: u16::from_le_bytes([low, high]),
-            written: u16::from_le_bytes(*written.first_chunk()?),
+            written: u16::from_le_bytes(*written),
+            replaced: *rest.first()?,
         };
         table.is_possible().then_some(table)
     }

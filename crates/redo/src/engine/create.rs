@@ -14,6 +14,7 @@
 
 use super::Log;
 use super::headers::{check_header, fresh_id, header};
+use super::open::{check_fit, open_logs, open_member_control};
 use super::options::{Paths, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
@@ -45,7 +46,7 @@ impl Log {
         let mut made = Made::begin(directory, shape.groups, log_id, cancel)?;
         let geometry = shape.geometry(&made.caps(shape)?, directory.path())?;
         made.write(&ControlInfo::new(log_id, geometry), progress, cancel)?;
-        made.finish()
+        made.finish().map(drop)
     }
 
     /// Creates a log in several directories, whose members they are: `table` says which cells they
@@ -73,7 +74,7 @@ impl Log {
             let before = bytes * u64::from(own);
             made.write(&info, &|done, _| progress(before + done, total), cancel)?;
         }
-        all.into_iter().try_for_each(Made::finish)
+        all.into_iter().try_for_each(|made| made.finish().map(drop))
     }
 }
 
@@ -151,7 +152,8 @@ struct Made {
     /// Until it is finished or removed.
     control: Option<CreatedFile>,
     seed: u64,
-    _lock: LockGuard,
+    /// Until it is finished.
+    lock: Option<LockGuard>,
 }
 
 impl Made {
@@ -184,7 +186,7 @@ impl Made {
             logs: Vec::new(),
             control: Some(control),
             seed,
-            _lock: lock,
+            lock: Some(lock),
         };
         // Or have ended. From here on none can begin.
         refuse_taken(&made.named, &made.names)?;
@@ -226,12 +228,13 @@ impl Made {
     }
 
     /// The name is durable before the lock is given up: who opens the log next may commit at once.
-    fn finish(mut self) -> Result<(), Error> {
+    fn finish(mut self) -> Result<LockGuard, Error> {
         // Until here all of it is removed on a failure; from here on it is a log.
         let control = self.control.as_mut().expect("taken by the drop alone");
         control.rename(&self.named)?;
         self.logs.drain(..).for_each(CreatedFile::keep);
-        Ok(self.directory.sync()?)
+        self.directory.sync()?;
+        Ok(self.lock.take().expect("it is finished once"))
     }
 }
 
@@ -249,6 +252,57 @@ impl Drop for Made {
             control.keep();
         }
     }
+}
+
+/// A member that was made, held by its lock.
+pub(super) struct MadeMember {
+    pub(super) control: ControlFile,
+    pub(super) files: FileSet,
+    pub(super) lock: LockGuard,
+}
+
+/// Makes a member of an existing log in a directory that [holds nothing](vacancy): its log files
+/// get their content by `copy`, durably, before the control information gets its name. `info` is
+/// that of a log that was just made, so that what is left of an interruption is known as such.
+pub(super) fn make_member(
+    directory: &Directory,
+    info: &ControlInfo,
+    method: SyncMethod,
+    copy: impl FnOnce(&FileSet) -> Result<(), Error>,
+) -> Result<MadeMember, Error> {
+    let mut made = Made::begin(directory, info.geometry.groups, info.log_id, &|| false)?;
+    made.write(info, &|_, _| {}, &|| false)?;
+    let files = open_logs(directory, info, method)?;
+    check_fit(&info.geometry, &files.caps(), 1, directory.path())?;
+    copy(&files)?;
+    let lock = made.finish()?;
+    Ok(MadeMember {
+        control: open_member_control(&directory.entry(Paths::CONTROL)?)?,
+        files,
+        lock,
+    })
+}
+
+/// Why a member could be made in this directory, in words; `None` where something is in it. What a
+/// new file system contains does not count, nor what an interrupted creation left.
+pub(super) fn vacancy(directory: &Directory) -> Option<&'static str> {
+    let all: Vec<_> = std::fs::read_dir(directory.path())
+        .ok()?
+        .collect::<Result<_, _>>()
+        .ok()?;
+    let names = all.iter().map(std::fs::DirEntry::file_name);
+    let names: Vec<_> = names.filter(|name| name != "lost+found").collect();
+    if names.is_empty() {
+        return Some("it is empty");
+    }
+    let is_left = |name: &std::ffi::OsString| {
+        name == Paths::UNFINISHED
+            || (name.to_str().and_then(|name| name.strip_prefix("redo")))
+                .and_then(|rest| rest.strip_suffix(".log"))
+                .is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let unfinished = names.iter().any(|name| name == Paths::UNFINISHED);
+    (unfinished && names.iter().all(is_left)).then_some("a member in it was never finished")
 }
 
 /// What the shape of a new log is made for: where it names no block size, one that every sync

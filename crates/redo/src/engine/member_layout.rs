@@ -45,6 +45,7 @@ pub struct MemberLayout {
     /// Members of a cell, where all cells have as many.
     cell: Option<usize>,
     pub(super) accept_loss: bool,
+    pub(super) replace_lost: bool,
     force_same_device: bool,
 }
 
@@ -115,6 +116,7 @@ impl MemberLayout {
             places,
             cell: Some(cell),
             accept_loss: false,
+            replace_lost: false,
             force_same_device: false,
         }
     }
@@ -125,6 +127,21 @@ impl MemberLayout {
     #[must_use]
     pub fn accept_loss(mut self, accept: bool) -> MemberLayout {
         self.accept_loss = accept;
+        self
+    }
+
+    /// Make a member that is lost anew in the empty directory that is given in its place: it gets
+    /// a whole copy of the others, and is in sync when the log is open. The directory may contain
+    /// `lost+found`, or what a member in the making left that was interrupted. The lost member is
+    /// refused should it return.
+    ///
+    /// Where the others may lack what was acknowledged (the leader of a race is lost),
+    /// [`accept_loss`](MemberLayout::accept_loss) is needed too. A member that cannot be made, for
+    /// want of room for example, stays stale, and [`BackEnd::fallbacks`](super::BackEnd::fallbacks)
+    /// contains why.
+    #[must_use]
+    pub fn replace_lost(mut self, replace: bool) -> MemberLayout {
+        self.replace_lost = replace;
         self
     }
 

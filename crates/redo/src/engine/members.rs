@@ -13,11 +13,11 @@ use super::options::{LogWriter, Options, Paths, Shape};
 use super::{HeldLog, Log, create};
 use crate::control::{ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
-use crate::members::{Assembled, Assembly, GivenMember, Marked, MemberState, Standing};
+use crate::members::{Assembled, Assembly, CopyTo, GivenMember, Marked, MemberState, Standing};
 use crate::recovery::Recovery;
 use crate::sync::Mutex;
 use device::file::{Directory, LockGuard, lock_exclusive_at};
-use device::{Caps, DeviceError, FileSet, IoEngine};
+use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -26,6 +26,33 @@ struct OpenedMember {
     given: GivenMember,
     files: Option<FileSet>,
     lock: Option<LockGuard>,
+}
+
+/// What was found in the places of a log with members.
+#[derive(Default)]
+struct Places {
+    opened: Vec<OpenedMember>,
+    /// Why the others could not be opened.
+    unopened: Vec<String>,
+    /// Where a member that is lost is to be made anew.
+    lost: Vec<Directory>,
+}
+
+impl Places {
+    fn open(layout: &MemberLayout, options: &Options) -> Result<Places, Error> {
+        let mut found = Places::default();
+        for place in &layout.places {
+            match open_member(place, options) {
+                Ok(member) => found.opened.push(member),
+                Err(error) if is_absence(&error) => match vacant(place, error) {
+                    Ok((directory, _)) if layout.replace_lost => found.lost.push(directory),
+                    Ok((_, why)) | Err(why) => found.unopened.push(why),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl Log {
@@ -70,14 +97,11 @@ impl Log {
         let table = layout.table()?;
         layout.refuse_shared_disks()?;
         let mut notes = one_batch_at_a_time(&mut options);
-        let (mut opened, mut unopened) = (Vec::new(), Vec::new());
-        for place in &layout.places {
-            match open_member(place, &options) {
-                Ok(member) => opened.push(member),
-                Err(error) if is_absence(&error) => unopened.push(error.to_string()),
-                Err(error) => return Err(error),
-            }
-        }
+        let Places {
+            opened,
+            unopened,
+            lost,
+        } = Places::open(&layout, &options)?;
         let (mut files, mut locks, mut given) = (Vec::new(), Vec::new(), Vec::new());
         for member in opened {
             let own = member.given.file.info().members;
@@ -93,25 +117,43 @@ impl Log {
                 path.clone_from(&member.path);
             }
         }
-        let assembly = Assembly::of(given, layout.accept_loss);
+        let places: Vec<PathBuf> = lost.iter().map(|d| d.path().to_owned()).collect();
+        let assembly = Assembly::with_lost(given, layout.accept_loss, &places);
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
         let found = assembly.info.members.unwrap_or(table);
         refuse_other_kind(&layout, table, found)?;
         let geometry = assembly.info.geometry;
         let buffer = options.ring_blocks(&geometry)? * u64::from(geometry.block_bytes);
         let scan = options.damage_scan.at_least(buffer);
+        let method = options.sync_method;
+        let mut lost = lost.into_iter();
+        let mut make = |member: usize, info: &ControlInfo, copy: &CopyTo<'_>| {
+            let directory = lost.next().expect("as many places as lost members");
+            let made = create::make_member(&directory, info, method, |files| {
+                let data: Arc<dyn LogDevice> = Arc::new(files.clone());
+                copy(&data, directory.path())
+            })?;
+            let path = directory.path().to_owned();
+            paths[member].clone_from(&path);
+            files.push((member, made.files.clone()));
+            locks.push(made.lock);
+            Ok(GivenMember {
+                path,
+                file: made.control,
+                data: Arc::new(made.files),
+            })
+        };
         let Assembled {
             control,
             members,
             notes: assembled,
-        } = assembly.open(scan, options.planted)?;
+        } = assembly.open_and_make(scan, options.planted, &mut make)?;
         notes.extend(assembled);
         notes.extend(unopened);
         let standing = Arc::clone(&members.standing);
         standing.set_outlier(options.outlier);
         let path = control.path().to_owned();
         let path = path.parent().unwrap_or(&path);
-        let method = options.sync_method;
         let (mut log, recovery) = Log::start(Arc::new(members), control, path, options, locks)?;
         log.keep_members(&standing, files, paths);
         log.say_first(BackEnd {
@@ -290,6 +332,24 @@ fn is_absence(error: &Error) -> bool {
         Error::Device(_) | Error::ControlDamaged { .. } | Error::Unfinished { .. } => true,
         _ => false,
     }
+}
+
+/// The directory in which a member could be made, since it holds nothing, and what to do there in
+/// words; else what was wrong with it.
+fn vacant(place: &MemberPlace, error: Error) -> Result<(Directory, String), String> {
+    let directory = match place {
+        MemberPlace::Directory(path) => hold(path).ok(),
+        MemberPlace::OpenDirectory(held) => Some(held.clone()),
+        MemberPlace::Devices { .. } => None,
+    };
+    let found = directory.and_then(|held| create::vacancy(&held).map(|why| (held, why)));
+    let (directory, why) = found.ok_or_else(|| error.to_string())?;
+    let what = format!(
+        "{}: {why}: if its member is lost, have it made anew there (--replace-member, or \
+         MemberLayout::replace_lost)",
+        directory.path().display()
+    );
+    Ok((directory, what))
 }
 
 /// The members that could not be opened belong to what is wrong.

@@ -202,7 +202,12 @@ impl Pipe {
 }
 
 /// Whether the device can keep what the log's shape promises.
-fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Result<(), Error> {
+pub(super) fn check_fit(
+    geometry: &Geometry,
+    caps: &Caps,
+    depth: u32,
+    path: &Path,
+) -> Result<(), Error> {
     if !(1..=MAX_DEPTH as u32).contains(&depth) {
         return Err(Error::Depth { depth });
     }

@@ -3,7 +3,8 @@
 //!
 //! Invariants: the newest control information decides which members are in sync; a member in sync
 //! that is not there is marked stale, durably, before the others are used without it; a member that
-//! was stale is believed only when it holds a whole copy of the others, durably.
+//! was stale is believed only when it holds a whole copy of the others, durably; so is one that is
+//! made in place of a lost one, and the lost one is not believed any more, wherever it was.
 
 use super::heal::{MemberData, heal, resilver};
 use super::{Members, Standing};
@@ -34,7 +35,16 @@ pub(crate) struct Assembly {
     present: Vec<Option<GivenMember>>,
     /// In sync and not given.
     missing: u16,
+    /// To be made anew, because they are lost.
+    lost: u16,
 }
+
+/// Copies what the log holds to the redo of a member in the making, durably.
+pub(crate) type CopyTo<'a> = dyn Fn(&Arc<dyn LogDevice>, &Path) -> Result<(), Error> + 'a;
+/// Makes a lost member anew: given its number and the control information that it begins with,
+/// which calls it stale. It has its name as a member only when the copy is made.
+pub(crate) type MakeMember<'a> =
+    dyn FnMut(usize, &ControlInfo, &CopyTo<'_>) -> Result<GivenMember, Error> + 'a;
 
 /// A log's members, ready to be recovered from.
 pub(crate) struct Assembled {
@@ -51,7 +61,21 @@ impl Assembly {
     /// # Errors
     /// Members of several logs; a member that is given twice or missing; members that were used
     /// apart from each other.
+    #[cfg_attr(not(feature = "crash"), allow(dead_code))]
     pub(crate) fn of(given: Vec<GivenMember>, accept_loss: bool) -> Result<Assembly, Error> {
+        Assembly::with_lost(given, accept_loss, &[])
+    }
+
+    /// As [`Assembly::of`], with empty places in which members that are lost are made anew: the
+    /// members that are not given, in their order.
+    ///
+    /// # Errors
+    /// As [`Assembly::of`]; more or fewer such places than members are not given.
+    pub(crate) fn with_lost(
+        given: Vec<GivenMember>,
+        accept_loss: bool,
+        places: &[PathBuf],
+    ) -> Result<Assembly, Error> {
         let newest = newest(given.iter().map(|member| member.file.info()));
         let newest = newest.ok_or_else(|| refuse(Path::new(""), "no member was given"))?;
         let newest = &given[newest];
@@ -65,9 +89,13 @@ impl Assembly {
             info,
             table,
             missing: 0,
+            lost: 0,
         };
         for member in given {
             assembly.admit(member, &first, accept_loss)?;
+        }
+        if let Some(place) = places.first() {
+            assembly.lose(place, places.len())?;
         }
         assembly.look_for_missing(accept_loss, &first)?;
         Ok(assembly)
@@ -101,17 +129,7 @@ impl Assembly {
             );
             return Err(refuse(&member.path, what));
         }
-        let stated = |info: &ControlInfo| {
-            let mut info = info.clone();
-            info.members = info.members.map(MemberTable::of_all);
-            info
-        };
-        // An update reaches every member in sync before the next one begins, and takes one more
-        // number for each member that fails in it.
-        let behind = self.info.generation - info.generation;
-        let apart =
-            behind > 1 + u64::from(own.count) || behind == 0 && stated(info) != stated(&self.info);
-        if apart && self.table.in_sync(number) {
+        if self.table.in_sync(number) && self.is_apart(info, own) {
             let what = format!(
                 "it and {} were used apart from each other, or it was restored from an older copy: \
                  open the log without it and accept the loss; what it alone has is lost then, and \
@@ -120,10 +138,12 @@ impl Assembly {
             );
             return Err(refuse(&member.path, what));
         }
-        // Each says of the other that it is stale: each was used without the other.
-        let other = self.info.members.map_or(0, |newest| newest.own.into());
-        let mutual = !self.table.in_sync(number) && own.in_sync(number) && !own.in_sync(other);
-        if mutual && !accept_loss {
+        // Each says of the other that it is stale: each was used without the other. Or one of them
+        // was replaced as lost, which it does not know.
+        let replaced = self.table.replacements_behind(own) > 0;
+        let apart = own.in_sync(number) && (!own.in_sync(self.newest()) || replaced);
+        let apart = apart && !self.table.in_sync(number);
+        if apart && !accept_loss {
             let what = format!(
                 "it and {} were each used without the other: accept the loss of what it alone has, \
                  or open the log with it alone to keep that",
@@ -135,13 +155,54 @@ impl Assembly {
         Ok(())
     }
 
+    /// The member whose control information is the newest.
+    fn newest(&self) -> usize {
+        self.info.members.map_or(0, |newest| newest.own.into())
+    }
+
+    /// Whether a member that the newest calls in sync was used without it, or is older than an
+    /// interrupted update leaves one.
+    fn is_apart(&self, info: &ControlInfo, own: MemberTable) -> bool {
+        let stated = |info: &ControlInfo| {
+            let mut info = info.clone();
+            info.members = info.members.map(MemberTable::of_all);
+            info
+        };
+        let behind = self.info.generation - info.generation;
+        let replaced = self.table.replacements_behind(own);
+        behind > most_behind(own)
+            || behind == 0 && stated(info) != stated(&self.info)
+            || replaced > 0
+            || replaced < 0 && !own.in_sync(self.newest())
+    }
+
+    /// Of how many places the first is this one: the members that are not given are made there.
+    fn lose(&mut self, place: &Path, places: usize) -> Result<(), Error> {
+        let absent = self.table.all().filter(|m| self.present[*m].is_none());
+        let absent: Vec<usize> = absent.collect();
+        if absent.len() != places {
+            let what = match absent.len() {
+                0 => {
+                    String::from("it is empty, and all members of the log are there: leave it out")
+                }
+                count => format!(
+                    "{places} of the directories are empty, and {count} members are not there \
+                     ({}): give an empty directory for each of them, and what is left of the others",
+                    numbers(&absent)
+                ),
+            };
+            return Err(refuse(place, what));
+        }
+        self.lost = mask(&absent);
+        Ok(())
+    }
+
     fn look_for_missing(&mut self, accept_loss: bool, newest: &Path) -> Result<(), Error> {
         let in_sync = |member: &usize| self.table.in_sync(*member);
         let missing = self.table.all().filter(in_sync);
         let missing: Vec<usize> = missing.filter(|m| self.present[*m].is_none()).collect();
-        self.missing = missing.iter().fold(0, |mask, member| mask | 1 << member);
-        let numbers: Vec<String> = missing.iter().map(|m| (m + 1).to_string()).collect();
-        let numbers = numbers.join(" and ");
+        self.missing = mask(&missing);
+        let numbers = numbers(&missing);
         if self.in_sync().next().is_none() {
             let what = format!(
                 "it is stale, as are all that were given: give member {numbers} of the {}, which \
@@ -154,6 +215,9 @@ impl Assembly {
             return Ok(());
         }
         let whole = self.table.suffice(|member| self.present[member].is_some());
+        if whole && self.missing & !self.lost == 0 {
+            return Ok(());
+        }
         let loss = match whole {
             true => "what was committed on it alone, if it was opened without the others,",
             false => "what it acknowledged before the others had it, up to a log buffer,",
@@ -178,47 +242,64 @@ impl Assembly {
     ///
     /// # Errors
     /// Damage; a member in sync that fails. A member that returns and fails stays stale.
+    #[cfg_attr(not(feature = "crash"), allow(dead_code))]
     pub(crate) fn open(
-        mut self,
+        self,
         damage_scan: DamageScan,
         planted: Planted,
     ) -> Result<Assembled, Error> {
-        let in_sync: Vec<usize> = self.in_sync().collect();
-        let there = |member: &usize| self.present[*member].as_ref().map(MemberData::of);
-        let datas: Vec<MemberData<'_>> = in_sync.iter().filter_map(there).collect();
-        heal(&datas, &self.info, damage_scan, planted)?;
+        let mut none = |_: usize, _: &ControlInfo, _: &CopyTo<'_>| -> Result<GivenMember, Error> {
+            unreachable!("none of the members is lost")
+        };
+        self.open_and_make(damage_scan, planted, &mut none)
+    }
+
+    /// As [`Assembly::open`]; members that are lost are made by `make`.
+    ///
+    /// # Errors
+    /// As [`Assembly::open`]. A member that cannot be made stays stale.
+    pub(crate) fn open_and_make(
+        mut self,
+        damage_scan: DamageScan,
+        planted: Planted,
+        make: &mut MakeMember<'_>,
+    ) -> Result<Assembled, Error> {
         let mut devices: Vec<_> = self.table.all().map(|_| None).collect();
-        let mut files = Vec::new();
-        for member in &in_sync {
-            let mut given = self.present[*member].take().expect("it is there");
-            given.file.plant(planted);
-            // What was read may be in a cache alone, and the next write would spare it.
-            given.file.settle()?;
-            devices[*member] = Some(given.data);
-            files.push(given.file);
-        }
-        let first = files[0].path().to_owned();
-        let mut control = ControlFile::join(files)?;
+        let (mut control, source) = self.join(damage_scan, planted, &mut devices)?;
         if self.missing != 0 {
             mark(&mut control, |stale| stale | self.missing)?;
         }
+        if self.lost != 0 {
+            forget(&mut control, self.table)?;
+        }
         let (mut notes, mut believed) = (Vec::new(), 0);
-        let source = devices[in_sync[0]].clone().expect("it is there");
+        let first = control.path().to_owned();
         let from = MemberData {
             device: &source,
             path: &first,
         };
-        for member in self.table.all().filter(|m| !self.table.in_sync(*m)) {
-            let Some(given) = self.present[member].take() else {
+        let stale_or_lost = |m: &usize| !self.table.in_sync(*m) || self.lost >> m & 1 != 0;
+        for member in self.table.all().filter(stale_or_lost) {
+            let (given, lost) = (self.present[member].take(), self.lost >> member & 1 != 0);
+            if given.is_none() && !lost {
                 notes.push(format!("member {} is stale and not there", member + 1));
                 continue;
-            };
-            let copied = resilver(&from, &MemberData::of(&given), planted);
-            let data = given.data;
-            if let Err(error) = copied.and_then(|()| control.admit(given.file)) {
-                notes.push(format!("member {} stays stale: {error}", member + 1));
-                continue;
             }
+            let copied = match given {
+                Some(given) => resilver(&from, &MemberData::of(&given), planted).map(|()| given),
+                None => make(
+                    member,
+                    &new_member(control.info(), member),
+                    &|device, path| resilver(&from, &MemberData { device, path }, planted),
+                ),
+            };
+            let data = match copied.and_then(|given| admit(&mut control, given)) {
+                Ok(data) => data,
+                Err(error) => {
+                    notes.push(format!("member {} stays stale: {error}", member + 1));
+                    continue;
+                }
+            };
             if planted.has(Bug::BelievedBeforeMarked) {
                 believed |= 1 << member;
             } else {
@@ -232,12 +313,15 @@ impl Assembly {
                 }
             }
             devices[member] = Some(data);
-            notes.push(format!(
-                "member {} was stale and was copied anew",
-                member + 1
-            ));
+            let what = if lost {
+                "lost and was made"
+            } else {
+                "stale and was copied"
+            };
+            notes.push(format!("member {} was {what} anew", member + 1));
         }
-        let missing = self.table.all().filter(|m| self.missing >> m & 1 != 0);
+        let missing = self.missing & !self.lost;
+        let missing = self.table.all().filter(|m| missing >> m & 1 != 0);
         notes.extend(missing.map(|m| format!("member {} is missing and stale now", m + 1)));
         let mut table = control.info().members.expect("a log of members");
         table.stale &= !believed;
@@ -251,6 +335,31 @@ impl Assembly {
             members,
             notes,
         })
+    }
+
+    /// The control files of the members in sync as one, which are made equal before that, and the
+    /// redo of one of them.
+    fn join(
+        &mut self,
+        damage_scan: DamageScan,
+        planted: Planted,
+        devices: &mut [Option<Arc<dyn LogDevice>>],
+    ) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
+        let in_sync: Vec<usize> = self.in_sync().collect();
+        let there = |member: &usize| self.present[*member].as_ref().map(MemberData::of);
+        let datas: Vec<MemberData<'_>> = in_sync.iter().filter_map(there).collect();
+        heal(&datas, &self.info, damage_scan, planted)?;
+        let mut files = Vec::new();
+        for member in &in_sync {
+            let mut given = self.present[*member].take().expect("it is there");
+            given.file.plant(planted);
+            // What was read may be in a cache alone, and the next write would spare it.
+            given.file.settle()?;
+            devices[*member] = Some(given.data);
+            files.push(given.file);
+        }
+        let source = devices[in_sync[0]].clone().expect("it is there");
+        Ok((ControlFile::join(files)?, source))
     }
 }
 
@@ -282,6 +391,51 @@ fn mark(control: &mut ControlFile, change: impl FnOnce(u16) -> u16) -> Result<()
         }
         Ok(())
     })
+}
+
+/// Has the member get each update from now on; returns its redo.
+fn admit(control: &mut ControlFile, given: GivenMember) -> Result<Arc<dyn LogDevice>, Error> {
+    control.admit(given.file)?;
+    Ok(given.data)
+}
+
+/// Changes control information so that a member that is lost is refused should it return: it knows
+/// one replacement less, and it is more updates behind than an interrupted one leaves a member.
+fn forget(control: &mut ControlFile, table: MemberTable) -> Result<(), Error> {
+    control.update(|info| {
+        if let Some(members) = &mut info.members {
+            members.replaced = members.replaced.wrapping_add(1);
+        }
+        Ok(())
+    })?;
+    (0..most_behind(table)).try_for_each(|_| control.update(|_| Ok(())))
+}
+
+/// By how many updates a member in sync may be behind the newest: an update reaches every member in
+/// sync before the next one begins, and takes one more number for each member that fails in it.
+fn most_behind(table: MemberTable) -> u64 {
+    1 + u64::from(table.count)
+}
+
+/// What `member`, which is made anew, begins with: as of a log that was just made, and stale.
+fn new_member(info: &ControlInfo, member: usize) -> ControlInfo {
+    let table = info.members.expect("a log of members");
+    ControlInfo::new(info.log_id, info.geometry).with_members(MemberTable {
+        own: member as u8,
+        stale: table.stale | 1 << member,
+        written: 0,
+        ..table
+    })
+}
+
+fn mask(members: &[usize]) -> u16 {
+    members.iter().fold(0, |mask, member| mask | 1 << member)
+}
+
+/// The numbers of members as users count them.
+fn numbers(members: &[usize]) -> String {
+    let numbers: Vec<String> = members.iter().map(|m| (m + 1).to_string()).collect();
+    numbers.join(" and ")
 }
 
 fn refuse(path: &Path, what: impl Into<String>) -> Error {

@@ -31,7 +31,7 @@ use contest::{CellStats, MemberStats};
 
 #[cfg(feature = "crash")]
 pub(crate) use assemble::newest;
-pub(crate) use assemble::{Assembled, Assembly, GivenMember};
+pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember};
 pub(crate) use queue::MembersQueue;
 pub(crate) use returning::{Resilver, ResilverStep};
 
