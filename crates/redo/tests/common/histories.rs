@@ -76,7 +76,7 @@ fn search(run: Run, seeds: Range<u64>, planted: Planted) -> (Option<(u64, String
 }
 
 /// A planted bug is found within so many histories.
-const BUG_SEEDS: u64 = 20_000;
+const BUG_SEEDS: u64 = 100_000;
 
 /// A kind of histories, by the test file that lives through them.
 pub struct Histories {
