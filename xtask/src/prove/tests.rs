@@ -135,14 +135,30 @@ pub const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "kills",
-        shows: "kill -9 at 500 random moments on files and 500 on a raw device loses nothing that \
-                was acknowledged",
+        shows: "kill -9 at 500 random moments on files, 125 on a raw device and 250 of a mirror and \
+                of a race each loses nothing that was acknowledged",
         takes: "5 min",
         arguments: &["--test", "kill"],
         filter: &["survives_kill_9"],
         env: |_| vec![("REDO_KILLS", KILLS.to_string())],
         repeats: true,
         data: &[("REDO_KILL_CSV", "experiments/long-life/kills.csv")],
+        ..PLAIN
+    },
+    Proof {
+        name: "member-cuts",
+        shows: "200 power cuts of a mirror and 200 of a race on two loop devices, of each alone and \
+                of both, lose nothing beyond the window that a race reports; the controls lose",
+        takes: "5 min",
+        arguments: &["--features", "crash", "--test", "crash_power_cuts"],
+        filter: &["survive_power_cuts_of_members"],
+        env: |_| {
+            vec![
+                ("REDO_CUT_REQUIRED", "1".to_owned()),
+                ("REDO_MEMBER_CUTS", "200".to_owned()),
+            ]
+        },
+        data: &[("REDO_CUT_MEMBERS_CSV", "experiments/power-cuts/members.csv")],
         ..PLAIN
     },
     Proof {
@@ -200,9 +216,10 @@ pub const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "faults",
-        shows: "each operation of a script fails with each fault, in every back end",
-        takes: "10 min",
-        arguments: &["--test", "faults"],
+        shows: "each operation of a script fails with each fault, in every back end, and on each \
+                member of a mirror and of a race",
+        takes: "20 min",
+        arguments: &["--test", "faults", "--test", "member_faults"],
         env: |_| vec![("REDO_FAULTS", "all".to_owned())],
         ..PLAIN
     },
