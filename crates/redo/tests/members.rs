@@ -8,7 +8,7 @@ use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, SyncMethod};
 use redo::control::CONTROL_BYTES;
 use redo::engine::Paths;
-use redo::{Error, Log, LogWriter, MemberLayout, Recovery};
+use redo::{ArchiveMode, Error, Log, LogWriter, MemberLayout, Rba, Recovery};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -618,5 +618,69 @@ fn a_member_that_was_replaced_is_refused_when_it_returns() {
         assert!(before == both.map(|path| content(path)), "nothing changed");
         let (log, recovery) = open(places.mirror());
         assert_eq!((count(&recovery), in_sync(&log)), (20, vec![true; 2]));
+    }
+}
+
+/// The numbers of the records that are kept from here on, and the position behind each.
+fn kept(log: &Log, from: Rba) -> Vec<(u32, Rba)> {
+    let records = log.read_from(from).expect("kept");
+    let records = records.map(|record| record.expect("readable"));
+    let each = records.map(|record| (common::whose(&record.bytes).1, record.next));
+    each.collect()
+}
+
+/// Archive mode with members: redo that the checkpoint has passed and that is not archived is kept
+/// through the loss of a member, and is on the one that returns.
+#[test]
+fn what_is_not_archived_outlives_the_loss_and_the_return_of_a_member() {
+    for (race, lost) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        let places = Places::new(2);
+        let layout = || if race { places.race() } else { places.mirror() };
+        Places::create(layout());
+        let position = |log: &Log| log.archive_position().expect("open").expect("archive mode");
+        // Archives ten more of the records that are not archived, which begin with this one.
+        let archive_ten = |log: &Log, first: u32| {
+            let kept = kept(log, position(log));
+            let numbers: Vec<u32> = kept.iter().map(|(which, _)| *which).collect();
+            assert_eq!(numbers.first(), Some(&first), "race: {race}, {lost} lost");
+            assert!(numbers.is_sorted());
+            log.archived(kept[9].1).expect("durable");
+            (position(log), numbers.last().map_or(0, |last| last + 1))
+        };
+        let ways = options().archive_mode(ArchiveMode::On);
+        let opened = Log::builder(layout()).options(ways).open();
+        let (log, _) = opened.expect("a new log");
+        commit(&log, 0..30);
+        log.checkpoint(log.durable()).expect("durable");
+        let (archived, next) = archive_ten(&log, 0);
+        assert_eq!(next, 30);
+        commit(&log, 30..40);
+        log.close().expect("nothing failed");
+        // One is lost: the other one knows what was archived, and has what was not.
+        let (gone, left) = (places.path(lost), places.path(1 - lost));
+        let away = |path: &Path| path.with_extension("away");
+        std::fs::rename(&gone, away(&gone)).expect("renamed");
+        let (log, recovery) = open(layout().accept_loss(true));
+        assert_eq!(recovery.scan().records, 10, "behind the checkpoint");
+        assert_eq!(position(&log), archived);
+        let (archived, next) = archive_ten(&log, 10);
+        assert_eq!(next, 40);
+        commit(&log, 40..50);
+        log.checkpoint(log.durable()).expect("durable");
+        drop(log);
+        // It returns.
+        std::fs::rename(away(&gone), &gone).expect("renamed");
+        let (log, _) = open(layout());
+        assert_eq!(in_sync(&log), [true, true]);
+        let notes = log.back_end().fallbacks.join("\n");
+        assert!(notes.contains("was copied anew"), "{notes}");
+        assert_eq!(position(&log), archived);
+        log.close().expect("nothing failed");
+        // It has everything, alone.
+        std::fs::rename(&left, away(&left)).expect("renamed");
+        let (log, _) = open(layout().accept_loss(true));
+        assert_eq!(position(&log), archived);
+        let (_, next) = archive_ten(&log, 20);
+        assert_eq!(next, 50);
     }
 }
