@@ -79,7 +79,10 @@ fn open(layout: MemberLayout) -> (Log, Recovery) {
 }
 
 fn try_open(layout: MemberLayout) -> Result<(Log, Recovery), Error> {
-    Log::builder(layout).options(options()).open()
+    // Members that are given up stay so, unless a test wants them back.
+    Log::builder(layout)
+        .options(options().member_retry(None))
+        .open()
 }
 
 fn refusal(layout: MemberLayout) -> String {
@@ -683,4 +686,129 @@ fn what_is_not_archived_outlives_the_loss_and_the_return_of_a_member() {
         let (_, next) = archive_ten(&log, 20);
         assert_eq!(next, 50);
     }
+}
+
+/// A log's members by what they are: so many, so many per cell.
+fn layout_of(places: &Places, cell: usize) -> MemberLayout {
+    let paths = places.paths();
+    let layout = match cell {
+        1 => MemberLayout::mirror(paths),
+        _ if cell == places.count => MemberLayout::race(paths),
+        _ => MemberLayout::mirror_of_races(paths.chunks(cell).map(<[_]>::to_vec)),
+    };
+    layout.force_same_device(true)
+}
+
+/// The number of the last record, where all that were recovered follow each other.
+fn last_record(recovery: &Recovery) -> u32 {
+    let mut last: Option<u32> = None;
+    let read = recovery.recover(|rba, bytes| {
+        let (_, number) = common::whose(bytes);
+        assert!(last.is_none_or(|last| last + 1 == number), "{rba}");
+        last = Some(number);
+        Ok::<(), Error>(())
+    });
+    read.expect("what was recovered is readable");
+    last.expect("there are records behind the checkpoint")
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
+#[test]
+fn a_member_that_was_given_up_returns_while_the_log_is_in_use() {
+    for (count, cell) in [(2, 1), (2, 2), (3, 1), (4, 2)] {
+        let places = Places::new(count);
+        Places::create(layout_of(&places, cell));
+        let devices = places.devices();
+        let layout = places.on_devices(&devices, cell);
+        let options = options().member_retry(Some(Duration::from_millis(2)));
+        let (log, _) = Log::builder(layout).options(options).open().expect("a log");
+        let mut session = log.session();
+        let mut number = 0;
+        let mut commit = |log: &Log| {
+            common::commit(&mut session, 0, number).expect("acknowledged");
+            number += 1;
+            if number % 50 == 0 {
+                log.checkpoint(log.durable()).expect("durable");
+            }
+        };
+        for round in 0..2 * count {
+            let failing = &devices[round % count];
+            let target = [FaultTarget::Write, FaultTarget::Flush][round / count];
+            failing.inject(Injection {
+                target,
+                nth: 0,
+                fault: Fault::Errno(EIO),
+                for_good: true,
+            });
+            until("it is given up", || {
+                commit(&log);
+                !in_sync(&log)[round % count]
+            });
+            failing.heal();
+            until("it has returned", || {
+                commit(&log);
+                in_sync(&log)[round % count]
+            });
+        }
+        (0..10).for_each(|_| commit(&log));
+        drop((session, log));
+        // Each cell alone has everything.
+        for kept in 0..count / cell {
+            let left = Places::new(count);
+            for member in 0..count {
+                if member / cell == kept {
+                    copy_directory(&places.path(member), &left.path(member));
+                } else {
+                    std::fs::remove_dir_all(left.path(member)).expect("removed");
+                }
+            }
+            let layout = layout_of(&left, cell).accept_loss(true);
+            let last = last_record(&open(layout).1);
+            assert_eq!(
+                last,
+                number - 1,
+                "{count} members in cells of {cell}, cell {kept}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_mirror_waits_for_a_member_as_long_as_its_patience_lasts() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    let devices = places.devices();
+    let patience = Duration::from_millis(200);
+    let options = options().member_patience(patience).member_retry(None);
+    let builder = Log::builder(places.on_devices(&devices, 1)).options(options);
+    let (log, _) = builder.open().expect("a log");
+    commit(&log, 0..10);
+    assert_eq!(in_sync(&log), [true, true]);
+    devices[1].set_delay(Duration::from_secs(3));
+    let begun = Instant::now();
+    commit(&log, 10..20);
+    assert!(begun.elapsed() >= patience, "it was waited for");
+    assert_eq!(in_sync(&log), [true, false]);
+    devices[1].set_delay(Duration::ZERO);
+    log.close().expect("closed");
+    // Both are slow: none is given up for it, and nothing is acknowledged sooner.
+    let options = common::options().member_patience(Duration::from_millis(20));
+    let builder = Log::builder(places.on_devices(&devices, 1)).options(options);
+    let (log, recovery) = builder.open().expect("a log");
+    assert_eq!(count(&recovery), 20);
+    let late = Duration::from_millis(100);
+    devices.iter().for_each(|device| device.set_delay(late));
+    let begun = Instant::now();
+    commit(&log, 20..21);
+    assert!(begun.elapsed() >= late);
+    assert!(in_sync(&log).contains(&true));
+    devices
+        .iter()
+        .for_each(|device| device.set_delay(Duration::ZERO));
 }

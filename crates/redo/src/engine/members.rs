@@ -10,6 +10,7 @@ use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
 use super::open::{hold, open_logs, open_member_control};
 use super::options::{LogWriter, Options, Paths, Shape};
+use super::resilver::{ResilverThread, ResilverWork};
 use super::{HeldLog, Log, create};
 use crate::control::{ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
@@ -152,10 +153,23 @@ impl Log {
         notes.extend(unopened);
         let standing = Arc::clone(&members.standing);
         standing.set_outlier(options.outlier);
+        standing.set_patience(options.member_patience);
+        let (pause, devices) = (options.member_retry, members.devices.clone());
         let path = control.path().to_owned();
         let path = path.parent().unwrap_or(&path);
         let (mut log, recovery) = Log::start(Arc::new(members), control, path, options, locks)?;
-        log.keep_members(&standing, files, paths);
+        log.keep_members(&standing, files, paths.clone());
+        if let Some(pause) = pause {
+            let work = ResilverWork {
+                standing,
+                held: Arc::downgrade(&log.held),
+                core: Arc::downgrade(&log.core),
+                devices: devices.into_iter().zip(paths).collect(),
+                pause,
+            };
+            let thread = ResilverThread::start(work)?;
+            log.resilver = Mutex::new(Some(thread));
+        }
         log.say_first(BackEnd {
             sync_method: Some(method),
             fallbacks: notes,

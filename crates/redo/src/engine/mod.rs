@@ -4,7 +4,7 @@
 //! on raw devices ([`raw`]), over several directories ([`stripe`]) and as members in several places
 //! (`member_layout`, `members`), giving up redo behind damage (`salvage`), looking without opening
 //! (`inspect`), archive mode (`archive`), the host that carries out the
-//! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
+//! writer's actions (`host`), members that return while the log is in use (`resilver`), the same with batches in flight while it waits (`pipeline`),
 //! sessions, tickets and futures of commits that are not waited for one by one (`ticket`), queues
 //! of tickets (`completions`) with their `event`, the log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
@@ -30,6 +30,7 @@ mod paths;
 mod pipeline;
 pub mod raw;
 mod reports;
+mod resilver;
 mod retired;
 mod salvage;
 mod session;
@@ -79,6 +80,8 @@ pub struct Log {
     path: PathBuf,
     planted: Planted,
     lgwr: Mutex<Option<JoinHandle<()>>>,
+    /// Of a log with members.
+    resilver: Mutex<Option<resilver::ResilverThread>>,
     huge_pages: bool,
     workers: Vec<Arc<WorkerStats>>,
     back_end: BackEnd,
@@ -297,6 +300,12 @@ impl Log {
     }
 
     fn stop(&self) {
+        let resilver = self
+            .resilver
+            .lock()
+            .ok()
+            .and_then(|mut thread| thread.take());
+        drop(resilver);
         self.core.close();
         let thread = self.lgwr.lock().ok().and_then(|mut lgwr| lgwr.take());
         if let Some(thread) = thread {

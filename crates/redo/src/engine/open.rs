@@ -140,6 +140,7 @@ impl Log {
             path: path.to_owned(),
             planted: options.planted,
             lgwr: Mutex::new(Some(thread)),
+            resilver: Mutex::new(None),
             huge_pages,
             workers: pipe.workers,
             back_end,

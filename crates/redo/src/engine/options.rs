@@ -252,6 +252,14 @@ pub struct Options {
     /// A log write of which a member takes longer is an outlier
     /// ([`MemberState::slow`](super::MemberState::slow)); 500 ms as Oracle counts them.
     pub outlier: Duration,
+    /// A member that has something to do and completes nothing for so long is given up, if others
+    /// have everything that was acknowledged: the longest time for which one member can hold up a
+    /// mirror; 30 s. One that is behind by more than a log buffer is given up sooner.
+    pub member_patience: Duration,
+    /// A member that was given up is copied again while the log is in use, so long after it was
+    /// given up; 1 s. After each attempt that fails the pause is doubled, up to 5 minutes. `None`
+    /// for members that return only when the log is opened again.
+    pub member_retry: Option<Duration>,
     /// Whether log files are reused only when they were archived.
     pub archive_mode: ArchiveMode,
     /// Clock of every time that the log reports; `None` for one that begins when the log is opened.
@@ -283,6 +291,8 @@ impl Default for Options {
             log_writer_cpus: Vec::new(),
             damage_scan: DamageScan::default(),
             outlier: Duration::from_millis(500),
+            member_patience: Duration::from_secs(30),
+            member_retry: Some(Duration::from_secs(1)),
             archive_mode: ArchiveMode::default(),
             clock: None,
             observer: None,
@@ -319,6 +329,10 @@ setters!(Options {
     damage_scan: DamageScan,
     /// These options with another time from which a log write of a member is an outlier.
     outlier: Duration,
+    /// These options with another time after which a member that does nothing is given up.
+    member_patience: Duration,
+    /// These options with another pause before a member that was given up is copied again.
+    member_retry: Option<Duration>,
     /// These options with another archive mode.
     archive_mode: ArchiveMode,
     /// These options, with the log writer's history kept or not.

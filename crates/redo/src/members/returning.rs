@@ -306,6 +306,13 @@ impl Resilver {
         Some(ResilverStep::Again)
     }
 
+    /// It is not to return now.
+    pub(crate) fn give_up(self) {
+        if let Some(queue) = self.standing.queue() {
+            lock(&queue).abort(self.attempt);
+        }
+    }
+
     /// It still may be made durable that the member is in sync. Asked by the holder of the control
     /// information: whoever marks it stale does so afterwards.
     pub(crate) fn may_be_marked(&self) -> bool {
