@@ -3,6 +3,9 @@
 //! Invariants: nothing is written, flushed or locked; what is found in a log that is open is a
 //! snapshot. What it must not know: how blocks and records are laid out, and how this is shown.
 
+mod members;
+pub(crate) use members::InspectedMembers;
+
 use redo::control::{ControlInfo, CopyProblem};
 use redo::engine::{GroupSurvey, Inspection};
 use redo::recovery::End;

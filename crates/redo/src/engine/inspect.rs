@@ -13,6 +13,7 @@ use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};
 use crate::error::Error;
 use crate::format::{BlockHeader, Summer};
 use crate::group::StreamBlock;
+use crate::members::heal::MemberData;
 use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Reader, Salvage, Scan, foresee};
@@ -126,6 +127,19 @@ impl Inspection {
             control,
             data,
         })
+    }
+
+    /// Its redo, as that of a member.
+    pub(super) fn member_data(&self) -> MemberData<'_> {
+        MemberData {
+            device: &self.data,
+            path: self.place.path(),
+        }
+    }
+
+    /// Its redo.
+    pub(super) fn into_data(self) -> Arc<dyn LogDevice> {
+        self.data
     }
 
     /// The control information that counts.

@@ -79,6 +79,25 @@ pub(crate) fn heal(
     Ok(())
 }
 
+/// How many blocks each of `members` lacks that another one has, from the log file of the checkpoint
+/// on; nothing is written.
+///
+/// # Errors
+/// Damage, a member that cannot be read.
+pub(crate) fn lacking(members: &[MemberData<'_>], info: &ControlInfo) -> Result<Vec<u64>, Error> {
+    let readers: Vec<Reader<'_>> = members
+        .iter()
+        .map(|m| Reader::new(&**m.device, info, m.path, Planted::none()))
+        .collect();
+    let union = Union {
+        members,
+        readers: &readers,
+        info,
+    };
+    let lacking = union.find_lacking()?;
+    Ok(lacking.iter().map(|blocks| blocks.len() as u64).collect())
+}
+
 /// A block that a member lacks, and a member that has it.
 type Lacking = Vec<(StreamBlock, usize)>;
 

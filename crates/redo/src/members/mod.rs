@@ -29,9 +29,7 @@ mod returning;
 
 use contest::{CellStats, MemberStats};
 
-#[cfg(feature = "crash")]
-pub(crate) use assemble::newest;
-pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember};
+pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember, newest};
 pub(crate) use queue::MembersQueue;
 pub(crate) use returning::{Resilver, ResilverStep};
 

@@ -1,9 +1,11 @@
 //! `redolab inspect`: what is in a log, read-only unless the loss of redo behind damage is
 //! accepted.
 
+mod members;
 mod salvage;
 
 use super::common::ViewArgs;
+use super::values::MembersChoice;
 use super::{CommandError, FAILED};
 use crate::archived;
 use crate::inspection::{self, InspectedLog, InspectedSalvage, WantedInspection};
@@ -26,7 +28,26 @@ damaged at another RBA than --accept-loss names.")]
 pub(crate) struct InspectArgs {
     /// The directory of a log, its redo.ctl, one of its log files, or its raw device; with
     /// --archive the folder of an archive
-    path: PathBuf,
+    #[arg(required_unless_present = "members")]
+    path: Option<PathBuf>,
+    /// The directories of a log with members, to be compared: mirror:PATH1,PATH2, race:PATH1,PATH2
+    /// or mirror:(race:A,B),(race:C,D). Exit code 1 if an opening with them would be refused
+    #[arg(
+        long,
+        value_name = "KIND:PATHS",
+        conflicts_with_all = [
+            "path", "archive", "dump", "verify", "no_verify", "salvage", "accept_loss"
+        ]
+    )]
+    members: Option<MembersChoice>,
+    /// Make the member that is lost anew in the empty directory that is given in its place: open
+    /// the log of --members, copy the others to it, close the log
+    #[arg(long, requires = "members", help_heading = "Lost members")]
+    replace_member: bool,
+    /// Accept with --replace-member the loss of what the lost member of a race may have
+    /// acknowledged before the others had it
+    #[arg(long, requires = "replace_member", help_heading = "Lost members")]
+    accept_member_loss: bool,
     /// Verify the archive of a log (a folder redo-archive-… that `redolab run --archive` made):
     /// each record, and that no file is missing between two others
     #[arg(long, conflicts_with_all = ["dump", "verify", "no_verify", "salvage"])]
@@ -70,12 +91,17 @@ pub(crate) struct InspectArgs {
 }
 
 pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
+    let path = match (&args.members, &args.path) {
+        (Some(members), _) => return members::main(args, members),
+        (None, Some(path)) => path,
+        (None, None) => return Err(CommandError::usage("inspect: name a log's directory")),
+    };
     if args.archive {
-        return archive(args);
+        return archive(args, path);
     }
-    let directory = log_directory(&args.path)?;
+    let directory = log_directory(path)?;
     // Whatever is in the log's directory may be a part of the log.
-    args.view.reads(&args.path);
+    args.view.reads(path);
     for entry in std::fs::read_dir(&directory)
         .into_iter()
         .flatten()
@@ -103,9 +129,9 @@ pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
 }
 
 /// Verifies an archive.
-fn archive(args: &InspectArgs) -> Result<ExitCode, CommandError> {
-    args.view.reads(&args.path);
-    let found = archived::read_archive(&args.path, |_, _| {});
+fn archive(args: &InspectArgs, path: &Path) -> Result<ExitCode, CommandError> {
+    args.view.reads(path);
+    let found = archived::read_archive(path, |_, _| {});
     let found = found.map_err(|e| CommandError::failed(e.to_string()))?;
     args.view.emit(&found, |_| text::archive(&found))?;
     Ok(ExitCode::SUCCESS)
