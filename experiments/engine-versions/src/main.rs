@@ -24,6 +24,14 @@ const USAGE: &str = "engine-versions DIRECTORY disk|null|all [LIVES [GROUPS [CHU
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1);
+    if std::env::args().nth(1).as_deref() == Some("count") {
+        let version = std::env::args().nth(2).ok_or(USAGE)?;
+        let commits: u32 = std::env::args().nth(3).ok_or(USAGE)?.parse()?;
+        return match version.as_str() {
+            "old" => count(old::open(place::Place::Null, cell::Writer::Inline, false)?, commits),
+            _ => count(new::open(place::Place::Null, cell::Writer::Inline, false)?, commits),
+        };
+    }
     let parent = PathBuf::from(args.next().ok_or(USAGE)?);
     let targets = args.next().ok_or(USAGE)?;
     let lives: u32 = args.next().map_or(Ok(20), |n| n.parse())?;
@@ -45,4 +53,17 @@ fn main() -> Result<(), AnyError> {
         eprintln!("life {} of {lives}", life + 1);
     }
     Ok(())
+}
+
+/// Commits so often, in one session.
+fn count<E: side::Engine>(log: E, commits: u32) -> Result<(), AnyError> {
+    let mut session = log.session();
+    let record = [7_u8; 1_997];
+    let mut log_seq = 0;
+    for _ in 0..commits {
+        E::commit(&mut session, &[&record])?;
+        log.follow(&mut log_seq)?;
+    }
+    drop(session);
+    log.close()
 }

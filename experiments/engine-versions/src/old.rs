@@ -5,48 +5,46 @@ use crate::cell::Writer;
 use crate::place::Place;
 use crate::side::Engine;
 use device_old::{LogDevice, NullDevice, SimDisk};
-use redo_old::control::CONTROL_BYTES;
-use redo_old::engine::LogWrite;
-use redo_old::{CommitMode, IoEngine, Log, LogWriter, Options, Shape, SyncMethod};
+use redo_old::control::{CONTROL_BYTES, ControlFile};
+use redo_old::{
+    CommitMode, IoEngine, Layout, Log, LogWrite, LogWriter, Options, Shape, SyncMethod,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const SHAPE: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 3,
-    file_bytes: 256 << 20,
-};
+const SHAPE: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(3)
+    .file_bytes(256 << 20);
 
 /// An open log.
 pub struct Old(Log);
 
 /// Makes a log in a folder.
 pub fn create(folder: &Path) -> Result<(), AnyError> {
-    Log::create(folder, SHAPE, &|_, _| {}, &|| false)?;
+    Log::builder(folder).shape(SHAPE).create()?;
     Ok(())
 }
 
 /// Opens a log.
 pub fn open(place: Place<'_>, writer: Writer, observed: bool) -> Result<Old, AnyError> {
-    let mut options = Options {
-        log_writer: match writer {
+    let mut options = Options::default()
+        .log_writer(match writer {
             Writer::Inline => LogWriter::Inline,
             Writer::Lgwr => LogWriter::Lgwr,
-        },
-        sync_method: SyncMethod::Direct,
-        io: IoEngine::Threads,
-        ..Options::default()
-    };
+        })
+        .sync_method(SyncMethod::Direct)
+        .io(IoEngine::Threads);
     if observed {
         let (writes, blocks) = (AtomicU64::new(0), AtomicU64::new(0));
-        options.observer = Some(Box::new(move |write: &LogWrite| {
+        options = options.observer(move |write: &LogWrite| {
             writes.fetch_add(1, Ordering::Relaxed);
             blocks.fetch_add(write.blocks.into(), Ordering::Relaxed);
-        }));
+        });
     }
     let log = match place {
-        Place::Folder(folder) => Log::open(folder, options)?.0,
+        Place::Folder(folder) => Log::builder(folder).options(options).open()?.0,
         Place::Null => {
             let caps = NullDevice::PLAIN;
             let geometry = SHAPE.geometry(&caps, Path::new("null"))?;
@@ -54,10 +52,11 @@ pub fn open(place: Place<'_>, writer: Writer, observed: bool) -> Result<Old, Any
             control.set_immediate(true);
             let control: Arc<dyn LogDevice> = Arc::new(control);
             let id = redo_old::format::LogId(*b"null-device-log!");
-            Log::format_devices(Arc::clone(&control), geometry, id)?;
+            ControlFile::format(Arc::clone(&control), geometry, id)?;
             let bytes = geometry.file_bytes * u64::from(geometry.groups);
             let data = Arc::new(NullDevice::new(bytes, caps));
-            Log::open_devices(data, control, options)?.0
+            let layout = Layout::devices(data, control);
+            Log::builder(layout).options(options).open()?.0
         }
     };
     Ok(Old(log))
