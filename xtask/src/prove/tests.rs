@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Histories of a round of the crash simulation.
 const HISTORIES: u64 = 250_000;
-/// Histories with members of a round, and the first seed of the first: a check takes those below it.
+/// Histories with members of a round, and the first seed of the first: a check takes lower ones.
 const MEMBER_HISTORIES: u64 = 100_000;
 const FIRST_MEMBER_HISTORY: u64 = 1_000_000;
 /// Schedules of a round of each test under shuttle.

@@ -164,8 +164,8 @@ impl Running {
         !matches!(self.child.0.try_wait(), Ok(None))
     }
 
-    /// Has all its threads stand still, as the power goes: what they have asked of the system before
-    /// takes its way, and nothing is asked any more.
+    /// Has all its threads stand still, as the power goes: what they have asked of the system
+    /// before takes its way, and nothing is asked any more.
     pub fn freeze(&mut self) -> Result<(), String> {
         let pid = Pid::from_child(&self.child.0);
         kill_process(pid, Signal::STOP).map_err(|e| e.to_string())?;
