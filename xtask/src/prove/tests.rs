@@ -87,7 +87,7 @@ pub const PROOFS: &[Proof] = &[
         shows: "100,000 simulated histories of mirrors, races and mirrors of races, with members that \
                 fail, are late, are lost and return, break no promise; every bug planted in members \
                 is found",
-        takes: "15 min",
+        takes: "20 min",
         arguments: &["--features", "crash", "--test", "crash_members"],
         env: |round| {
             let from = FIRST_MEMBER_HISTORY + round * MEMBER_HISTORIES;
