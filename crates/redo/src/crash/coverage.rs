@@ -266,6 +266,8 @@ counters! {
     returned_in_life,
     /// Of those, the ones that were given up again in the same life.
     given_up_again,
+    /// Members that were condemned while operations of theirs take very long.
+    stuck,
     /// Members that were to return while an operation of theirs had not returned.
     waited_for_own,
     /// Operations of copying that failed.

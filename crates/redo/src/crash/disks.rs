@@ -153,6 +153,8 @@ pub(super) struct Together {
     pub(super) resilvering: bool,
     /// Members that returned in this life, a bit for each.
     pub(super) returned: u16,
+    /// Operations that take very long: members with their tickets.
+    stuck: Vec<(usize, u64)>,
 }
 
 /// What the log writer waits for: members that are to be marked stale.
@@ -182,6 +184,7 @@ impl Together {
             slow,
             resilvering: false,
             returned: 0,
+            stuck: Vec::new(),
         }
     }
 
@@ -239,6 +242,16 @@ impl Env {
                 return self.rng.pick(&others);
             }
         }
+        if let Some(stuck) = self.together.as_ref().map(|together| &together.stuck)
+            && !stuck.is_empty()
+            && !self.rng.chance(1, 512)
+        {
+            let moves = |i: &usize| !stuck.contains(&(pending[*i].0, pending[*i].1.ticket));
+            let moves: Vec<usize> = (0..pending.len()).filter(moves).collect();
+            if !moves.is_empty() {
+                return self.rng.pick(&moves);
+            }
+        }
         if self.rng.chance(1, 2) {
             return 0;
         }
@@ -261,7 +274,7 @@ impl Env {
 
     /// Somebody says that a member is to be given up; rarely.
     pub(super) fn condemn(&mut self) {
-        let Some(together) = &self.together else {
+        let Some(together) = &mut self.together else {
             return;
         };
         if !self.rng.chance(1, 600) {
@@ -272,6 +285,13 @@ impl Env {
         if !together.standing.is_stale(member) {
             together.standing.condemn(member);
             self.members.condemned += 1;
+            // What it was doing may take until long after it was given up.
+            let pending = self.disks.data[member].pending();
+            if !pending.is_empty() && self.rng.chance(1, 2) {
+                let stuck = pending.iter().map(|pending| (member, pending.ticket));
+                together.stuck.extend(stuck);
+                self.members.stuck += 1;
+            }
             self.note(|| format!("member {member} is condemned"));
         }
     }

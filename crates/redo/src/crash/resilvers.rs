@@ -70,6 +70,12 @@ fn begin(shared: &Shared, standing: &Arc<Standing>) -> Option<Resilver> {
     env.members.waited_for_own += u64::from(waits);
     env.members.resilvered += u64::from(resilver.is_some());
     if resilver.is_some() {
+        // Whatever of its own came later would overwrite what it is given now.
+        if !env.disks.data[member].pending().is_empty() {
+            env.violated(format!(
+                "M11: member {member} is copied, and an operation of its own has not returned"
+            ));
+        }
         env.note(|| format!("member {member} begins to return, {piece} bytes at once"));
         if let Some(together) = &mut env.together {
             together.resilvering = true;

@@ -159,6 +159,11 @@ impl Contest {
         standing.acknowledged_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// A member has returned: what it lacked while it was stale does not count.
+    pub(super) fn returned(&mut self, member: usize) {
+        self.lacks_since[member] = None;
+    }
+
     fn keep_window(&mut self, lane: &Lane, standing: &Standing, now: Instant) {
         let Some(since) = self.lacks_since[lane.member] else {
             return;

@@ -60,7 +60,7 @@ pub(super) struct QueueState {
     /// The last operation was a flush: the next write is expected to be flushed, too, and each
     /// member flushes it without being asked. A guess costs a flush, where it is wrong.
     flushed: bool,
-    contest: Contest,
+    pub(super) contest: Contest,
     patience: Patience,
     /// All is lost: every operation fails.
     pub(super) broken: bool,

@@ -105,6 +105,7 @@ impl QueueState {
             return false;
         };
         self.standing.end_return(lane.member);
+        self.contest.returned(lane.member);
         let at = self
             .lanes
             .partition_point(|other| other.member < lane.member);
