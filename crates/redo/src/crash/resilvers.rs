@@ -73,7 +73,7 @@ fn begin(shared: &Shared, standing: &Arc<Standing>) -> Option<Resilver> {
         // Whatever of its own came later would overwrite what it is given now.
         if !env.disks.data[member].pending().is_empty() {
             env.violated(format!(
-                "M11: member {member} is copied, and an operation of its own has not returned"
+                "M14: member {member} is copied, and an operation of its own has not returned"
             ));
         }
         env.note(|| format!("member {member} begins to return, {piece} bytes at once"));
