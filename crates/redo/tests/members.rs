@@ -2,119 +2,17 @@
 //! which members are believed, and which words refuse what was given.
 
 mod common;
+#[path = "common/places.rs"]
+mod places;
 
 use common::{SMALL, Scratch, options, until};
-use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
-use device::{FileSet, LogDevice, SyncMethod};
-use redo::control::CONTROL_BYTES;
+use device::fault::{EIO, Fault, FaultTarget, Injection};
+
+use places::{Places, commit, count, in_sync, named, open, refusal, says, try_open};
 use redo::engine::Paths;
 use redo::{ArchiveMode, Error, Log, LogWriter, MemberLayout, Rba, Recovery};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Directories of members below a scratch directory.
-struct Places {
-    scratch: Scratch,
-    count: usize,
-}
-
-impl Places {
-    fn new(count: usize) -> Places {
-        let scratch = Scratch::new();
-        for member in 0..count {
-            std::fs::create_dir(scratch.0.join(member.to_string())).expect("a directory");
-        }
-        Places { scratch, count }
-    }
-
-    fn path(&self, member: usize) -> PathBuf {
-        self.scratch.0.join(member.to_string())
-    }
-
-    fn paths(&self) -> Vec<PathBuf> {
-        (0..self.count).map(|member| self.path(member)).collect()
-    }
-
-    /// All are in one scratch directory, hence on one disk.
-    fn mirror(&self) -> MemberLayout {
-        MemberLayout::mirror(self.paths()).force_same_device(true)
-    }
-
-    fn race(&self) -> MemberLayout {
-        MemberLayout::race(self.paths()).force_same_device(true)
-    }
-
-    fn create(layout: MemberLayout) {
-        Log::builder(layout)
-            .shape(SMALL)
-            .create()
-            .expect("a new log");
-    }
-
-    /// Of a log whose members lie in these directories: devices that a test can have fail.
-    fn devices(&self) -> Vec<Arc<FaultDevice>> {
-        let open = |member: usize| {
-            let logs = Paths::new(self.path(member)).logs(SMALL.groups);
-            let set = FileSet::open(&logs, SMALL.file_bytes, SyncMethod::Buffered);
-            Arc::new(FaultDevice::new(Arc::new(set.expect("log files"))))
-        };
-        (0..self.count).map(open).collect()
-    }
-
-    fn on_devices(&self, devices: &[Arc<FaultDevice>], cell: usize) -> MemberLayout {
-        let each = devices.iter().enumerate().map(|(member, data)| {
-            let control = [Paths::new(self.path(member)).control()];
-            let control = FileSet::open(&control, CONTROL_BYTES, SyncMethod::Buffered);
-            let data: Arc<dyn LogDevice> = data.clone();
-            let control: Arc<dyn LogDevice> = Arc::new(control.expect("control information"));
-            (data, control)
-        });
-        MemberLayout::devices(each.collect::<Vec<_>>(), cell)
-    }
-}
-
-fn open(layout: MemberLayout) -> (Log, Recovery) {
-    try_open(layout).expect("a log with members")
-}
-
-fn try_open(layout: MemberLayout) -> Result<(Log, Recovery), Error> {
-    // Members that are given up stay so, unless a test wants them back.
-    Log::builder(layout)
-        .options(options().member_retry(None))
-        .open()
-}
-
-fn refusal(layout: MemberLayout) -> String {
-    try_open(layout)
-        .map(|_| ())
-        .expect_err("refused")
-        .to_string()
-}
-
-/// Commits records of session 0 one after the other.
-fn commit(log: &Log, numbers: std::ops::Range<u32>) {
-    let mut session = log.session();
-    for number in numbers {
-        common::commit(&mut session, 0, number).expect("acknowledged");
-    }
-}
-
-/// How many records of session 0 there are, each of them right.
-fn count(recovery: &Recovery) -> usize {
-    let mut records = Vec::new();
-    let read = recovery.recover(|rba, bytes| {
-        records.push((rba, bytes.to_vec()));
-        Ok::<(), Error>(())
-    });
-    read.expect("what was recovered is readable");
-    common::assert_prefixes(&records, &[0]);
-    records.len()
-}
-
-fn in_sync(log: &Log) -> Vec<bool> {
-    log.members().iter().map(|member| member.in_sync).collect()
-}
 
 #[test]
 fn each_member_of_a_mirror_holds_the_log() {
@@ -305,18 +203,6 @@ fn a_mirror_of_races_survives_the_loss_of_a_cell() {
     assert_eq!(in_sync(&log), [false, false, true, true]);
 }
 
-/// What refuses these members contains these words.
-fn says(layout: MemberLayout, words: &[&str]) {
-    let text = refusal(layout.force_same_device(true));
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in `{text}`");
-    }
-}
-
-fn named(path: &Path) -> String {
-    path.display().to_string()
-}
-
 #[test]
 fn what_is_not_the_members_of_one_log_is_refused_by_name() {
     let places = Places::new(2);
@@ -457,171 +343,6 @@ fn a_member_whose_files_vanish_is_given_up_at_the_next_checkpoint() {
     }
     let failed = log.checkpoint(log.durable()).expect_err("none is left");
     assert!(failed.to_string().contains("removed"), "{failed}");
-}
-
-/// The files of a directory and their content.
-fn content(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
-    let entries = std::fs::read_dir(directory).expect("a directory");
-    let read = |entry: std::fs::DirEntry| {
-        let bytes = std::fs::read(entry.path()).expect("a file");
-        (entry.file_name(), bytes)
-    };
-    let mut all: Vec<_> = entries
-        .map(|entry| read(entry.expect("an entry")))
-        .collect();
-    all.sort();
-    all
-}
-
-/// Puts the member's directory aside and an empty one in its place.
-fn lose(places: &Places, member: usize) -> PathBuf {
-    let path = places.path(member);
-    let away = path.with_extension("away");
-    std::fs::rename(&path, &away).expect("renamed");
-    std::fs::create_dir(&path).expect("a directory");
-    away
-}
-
-#[test]
-fn a_lost_member_is_made_anew_in_an_empty_directory() {
-    for lost in 0..2 {
-        let places = Places::new(2);
-        Places::create(places.mirror());
-        commit(&open(places.mirror()).0, 0..30);
-        let away = lose(&places, lost);
-        // A new file system has this.
-        std::fs::create_dir(places.path(lost).join("lost+found")).expect("a directory");
-        let own = named(&places.path(lost));
-        says(
-            places.mirror(),
-            &[&own, "it is empty", "--replace-member", "replace_lost"],
-        );
-        // Without the word nothing is made, also where the loss is accepted.
-        let (log, _) = open(places.mirror().accept_loss(true));
-        let notes = log.back_end().fallbacks.join("\n");
-        assert!(
-            notes.contains(&own) && notes.contains("it is empty"),
-            "{notes}"
-        );
-        drop(log);
-        assert_eq!(
-            std::fs::read_dir(places.path(lost)).expect("lists").count(),
-            1
-        );
-        std::fs::remove_dir(places.path(lost).join("lost+found")).expect("removed");
-        let (log, recovery) = open(places.mirror().replace_lost(true));
-        assert_eq!(count(&recovery), 30);
-        assert_eq!(in_sync(&log), [true, true]);
-        let notes = log.back_end().fallbacks.join("\n");
-        assert!(notes.contains("was lost and was made anew"), "{notes}");
-        assert_eq!(log.members()[lost].path, places.path(lost));
-        let taken = refusal(places.mirror());
-        assert!(taken.contains("in use"), "{taken}");
-        commit(&log, 30..40);
-        drop(log);
-        // It is a whole member: the log is opened with it alone.
-        let other = lose(&places, 1 - lost);
-        std::fs::remove_dir(places.path(1 - lost)).expect("removed");
-        let (log, recovery) = open(places.mirror().accept_loss(true));
-        assert_eq!(count(&recovery), 40, "of the new member {lost} alone");
-        drop((log, recovery));
-        std::fs::rename(other, places.path(1 - lost)).expect("renamed");
-        // Three that claim two places.
-        let three = [&places.path(0), &places.path(1), &away];
-        says(MemberLayout::mirror(three), &["give each member once"]);
-    }
-}
-
-/// The word accepts what a lost mirror may have had alone, not what the leader of a race had.
-#[test]
-fn a_lost_member_of_a_race_needs_the_loss_accepted_too() {
-    let places = Places::new(2);
-    Places::create(places.race());
-    commit(&open(places.race()).0, 0..10);
-    lose(&places, 0);
-    says(
-        places.race().replace_lost(true),
-        &["member 1 of the 2", "accept the loss"],
-    );
-    assert_eq!(content(&places.path(0)), []);
-    let (log, recovery) = open(places.race().replace_lost(true).accept_loss(true));
-    assert!(count(&recovery) <= 10);
-    assert_eq!(in_sync(&log), [true, true]);
-}
-
-#[test]
-fn members_are_made_only_where_exactly_those_are_missing_and_nothing_is() {
-    let places = Places::new(3);
-    Places::create(places.mirror());
-    commit(&open(places.mirror()).0, 0..10);
-    let word = |paths: &[PathBuf]| MemberLayout::mirror(paths).replace_lost(true);
-    let spare = places.scratch.0.join("spare");
-    std::fs::create_dir(&spare).expect("a directory");
-    let mut more = places.paths();
-    more.push(spare.clone());
-    says(
-        word(&more),
-        &[&named(&spare), "it is empty", "leave it out"],
-    );
-    // Two are lost, and one place is given.
-    let away = lose(&places, 1);
-    let one = [places.path(0), spare.clone()];
-    says(
-        word(&one),
-        &[&named(&spare), "2 members are not there", "(2 and 3)"],
-    );
-    // Something is in it: not ours to fill.
-    let note = places.path(1).join("note");
-    std::fs::write(&note, "mine").expect("written");
-    says(
-        places.mirror().replace_lost(true),
-        &["member 2 of the 3 is missing"],
-    );
-    assert_eq!(content(&places.path(1)).len(), 1);
-    std::fs::remove_file(&note).expect("removed");
-    let (log, recovery) = open(places.mirror().replace_lost(true));
-    assert_eq!((count(&recovery), in_sync(&log)), (10, vec![true; 3]));
-    drop((log, recovery));
-    // Two at once, in their order.
-    lose(&places, 0);
-    lose(&places, 2);
-    let (log, recovery) = open(places.mirror().replace_lost(true));
-    assert_eq!((count(&recovery), in_sync(&log)), (10, vec![true; 3]));
-    let paths: Vec<PathBuf> = log.members().into_iter().map(|m| m.path).collect();
-    assert_eq!(paths, places.paths());
-    drop((log, recovery));
-    assert!(away.exists());
-}
-
-/// The member that was replaced may have been used elsewhere meanwhile, any number of times: its
-/// redo is never taken for the log's, and it never overwrites the log.
-#[test]
-fn a_member_that_was_replaced_is_refused_when_it_returns() {
-    for openings in 0..9 {
-        let places = Places::new(2);
-        Places::create(places.mirror());
-        commit(&open(places.mirror()).0, 0..10);
-        let away = lose(&places, 1);
-        let (log, _) = open(places.mirror().replace_lost(true));
-        commit(&log, 10..20);
-        drop(log);
-        // The old one, elsewhere, as if the other were lost.
-        let nowhere = places.scratch.0.join("nowhere");
-        let old = || MemberLayout::mirror([&away, &nowhere]).force_same_device(true);
-        for opening in 0..openings {
-            let (log, recovery) = open(old().accept_loss(true));
-            assert_eq!(count(&recovery), 10 + opening as usize);
-            commit(&log, 10 + opening..11 + opening);
-        }
-        let both = [&places.path(0), &away];
-        let before = both.map(|path| content(path));
-        let text = refusal(MemberLayout::mirror(both).force_same_device(true));
-        let apart = text.contains("used apart") || text.contains("each used without the other");
-        assert!(apart, "after {openings} openings: {text}");
-        assert!(before == both.map(|path| content(path)), "nothing changed");
-        let (log, recovery) = open(places.mirror());
-        assert_eq!((count(&recovery), in_sync(&log)), (20, vec![true; 2]));
-    }
 }
 
 /// The numbers of the records that are kept from here on, and the position behind each.

@@ -4,12 +4,12 @@
 //! Invariants:
 //! - A member's flush covers what *this* member had completed when the flush was handed out; it has
 //!   one flush in flight at a time, which covers all that is complete.
-//! - Only what is complete without a hole counts, from the first write on: the blocks of a write that
-//!   ended before an older one count when the older one has ended too.
+//! - Only what is complete without a hole counts, from the first write on: the blocks of a write
+//!   that ended before an older one count when the older one has ended too.
 //! - Its memory is filled again only when its own operation has returned.
-//! - It has a few writes in flight at most. What comes meanwhile and follows each other on the device
-//!   goes in one write, so that a member that is late catches up, though it is no faster than the
-//!   others.
+//! - It has a few writes in flight at most. What comes meanwhile and follows each other on the
+//!   device goes in one write, so that a member that is late catches up, though it is no faster
+//!   than the others.
 //! - A flush is handed out only where it was wanted: by the log writer, or by a write that is
 //!   expected to be flushed next.
 

@@ -1,8 +1,8 @@
 //! A member that was given up returns while the log is in use.
 //!
 //! It is copied whole from a member in sync, in pieces, while it is given what is written: what it
-//! held may be of another life. Then acknowledgements wait for it, too; then it becomes durable that
-//! it is in sync, on itself first; and only then may an acknowledgement rest on it.
+//! held may be of another life. Then acknowledgements wait for it, too; then it becomes durable
+//! that it is in sync, on itself first; and only then may an acknowledgement rest on it.
 //!
 //! Invariants:
 //! - It is not copied while an operation of its own has not returned.
@@ -11,8 +11,8 @@
 //!   before.
 //! - From before the update of the control information until that is over, what is acknowledged is
 //!   on it and on the others.
-//! - If it fails before that, it is stale as it was; if it fails from there on, it is marked stale as
-//!   any other.
+//! - If it fails before that, it is stale as it was; if it fails from there on, it is marked stale
+//!   as any other.
 //!
 //! What it must not know: what makes it durable that a member is in sync, and when to try again.
 
@@ -167,7 +167,7 @@ pub(crate) enum ResilverStep {
     Again,
     /// Call again when something may have moved.
     Wait,
-    /// The member has everything, durably. Whoever holds the control information makes durable
+    /// The member has everything, durably. The holder of the control information makes durable
     /// that it is in sync, if [`Resilver::may_be_marked`] still holds, then calls
     /// [`Resilver::marked`].
     Mark,
@@ -205,8 +205,9 @@ impl Resilver {
     /// Bytes that are copied at once, outside of tests.
     pub(crate) const PIECE_BYTES: u64 = CHUNK_BYTES;
 
-    /// Begins to copy to `member`, whose device is `to`, so many bytes at once. `None` where it cannot return now: it is not
-    /// stale, its operations have not all returned, another one is returning, or it refuses.
+    /// Begins to copy to `member`, whose device is `to`, so many bytes at once. `None` where it
+    /// cannot return now: it is not stale, its operations have not all returned, another one is
+    /// returning, or it refuses.
     pub(crate) fn begin(
         standing: &Arc<Standing>,
         member: usize,
@@ -315,13 +316,13 @@ impl Resilver {
     }
 
     /// It still may be made durable that the member is in sync. Asked by the holder of the control
-    /// information: whoever marks it stale does so afterwards.
+    /// information: a later mark that it is stale comes after.
     pub(crate) fn may_be_marked(&self) -> bool {
         self.standing.is_returning(self.member)
     }
 
-    /// What came of it, while the control information is still held: it is durable that the member is
-    /// in sync, or that it is stale.
+    /// What came of it, while the control information is still held: it is durable that the member
+    /// is in sync, or that it is stale.
     pub(crate) fn marked(&self, in_sync: bool) {
         self.standing.returns_no_more(self.member);
         if !in_sync {

@@ -1,3 +1,5 @@
+//! What a lane hands out, what counts as complete and durable, and when its memory is filled again.
+
 use super::*;
 use device::IoFailure;
 
