@@ -10,14 +10,18 @@
 
 use crate::error::Error;
 use crate::format::{FORMAT_VERSION, LifeId, LogId, Summer};
-use crate::format::{VERSION_OF_ARCHIVE, VERSION_OF_MEMBERS, VERSION_WITHOUT_LIVES};
+use crate::format::{
+    VERSION_OF_ARCHIVE, VERSION_OF_MEMBERS, VERSION_OF_RING, VERSION_WITHOUT_LIVES,
+};
 use crate::format::{is_readable_control, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
 
 mod file;
+mod ring;
 mod sense;
 mod table;
 pub use file::ControlFile;
+pub use ring::{RingKind, RingTable};
 pub use sense::CopyProblem;
 use sense::{plausible, possible};
 pub use table::{MEMBERS_MAX, MemberTable};
@@ -84,6 +88,8 @@ pub struct ControlInfo {
     pub salvaged: u32,
     /// The members of the log, where it has several.
     pub members: Option<MemberTable>,
+    /// The ring of the log, where it has one.
+    pub ring: Option<RingTable>,
     /// In archive mode: every record before this position has been archived durably, and no log
     /// that holds a later one is reused. `None` for a log that is not in archive mode.
     pub archived: Option<Position>,
@@ -105,6 +111,7 @@ impl ControlInfo {
             durable: 0,
             salvaged: 0,
             members: None,
+            ring: None,
             archived: None,
             incarnations: vec![Incarnation {
                 number: 1,
@@ -218,6 +225,7 @@ impl ControlInfo {
     /// The version in which this program writes such information.
     fn own_version(&self) -> u8 {
         match (self.archived, &self.members) {
+            _ if self.ring.is_some() => VERSION_OF_RING,
             (Some(_), _) => VERSION_OF_ARCHIVE,
             (None, Some(_)) => VERSION_OF_MEMBERS,
             (None, None) => FORMAT_VERSION,
@@ -286,6 +294,9 @@ impl ControlInfo {
         if let Some(members) = &self.members {
             out.extend_from_slice(&members.encode());
         }
+        if let Some(ring) = &self.ring {
+            out.extend_from_slice(&ring.encode(self.archived.is_some()));
+        }
         if let Some(archived) = &self.archived {
             out.resize(ARCHIVED_AT, 0);
             out.extend_from_slice(&archived.block.to_le_bytes());
@@ -347,6 +358,7 @@ impl ControlInfo {
             .map(incarnation)
             .collect();
         let closed = le64(copy, 84);
+        let (ring, archives) = ring_and_archive(version, &copy[MEMBERS_AT..ARCHIVED_AT])?;
         let info = ControlInfo {
             version,
             log_id,
@@ -366,7 +378,8 @@ impl ControlInfo {
                 _ => le32(copy, 104),
             },
             members: members(version, &copy[MEMBERS_AT..ARCHIVED_AT])?,
-            archived: (version == VERSION_OF_ARCHIVE).then(|| Position {
+            ring,
+            archived: archives.then(|| Position {
                 block: le64(copy, ARCHIVED_AT),
                 offset: le16(copy, ARCHIVED_AT + 8),
             }),
@@ -374,6 +387,15 @@ impl ControlInfo {
         };
         possible(&info).then_some(info).ok_or(CopyProblem::Damaged)
     }
+}
+
+/// The ring of a copy, if the log has one, and whether it says what is archived.
+fn ring_and_archive(version: u8, table: &[u8]) -> Result<(Option<RingTable>, bool), CopyProblem> {
+    if version != VERSION_OF_RING {
+        return Ok((None, version == VERSION_OF_ARCHIVE));
+    }
+    let (ring, archives) = RingTable::decode(table).ok_or(CopyProblem::Damaged)?;
+    Ok((Some(ring), archives))
 }
 
 /// The member table of a copy, if the log has members.

@@ -54,6 +54,10 @@ pub const VERSION_OF_MEMBERS: u8 = 3;
 /// that does not know archive mode must not reuse logs that were not archived.
 pub const VERSION_OF_ARCHIVE: u8 = 4;
 
+/// The version of control information of a log with a ring, in archive mode or not: a program that
+/// does not know rings must not go on without what the ring alone has.
+pub const VERSION_OF_RING: u8 = 5;
+
 /// Whether this program reads what the version byte `version` names.
 pub(crate) fn is_readable(version: u8) -> bool {
     matches!(version, VERSION_WITHOUT_LIVES | FORMAT_VERSION)
@@ -61,7 +65,11 @@ pub(crate) fn is_readable(version: u8) -> bool {
 
 /// Whether this program reads control information of version `version`.
 pub(crate) fn is_readable_control(version: u8) -> bool {
-    is_readable(version) || matches!(version, VERSION_OF_MEMBERS | VERSION_OF_ARCHIVE)
+    is_readable(version)
+        || matches!(
+            version,
+            VERSION_OF_MEMBERS | VERSION_OF_ARCHIVE | VERSION_OF_RING
+        )
 }
 
 /// Checksums of one log: CRC32C over header (its own field zero) and used payload. Its initial

@@ -98,6 +98,14 @@ impl ControlFile {
             let path = path.to_owned();
             return Err(Error::Members { path, what });
         }
+        if file.info.ring.is_some_and(|ring| !ring.spare) {
+            let what = String::from(
+                "this is the disk of a log with a ring, which may have redo that it lacks: open \
+                 them together",
+            );
+            let path = path.to_owned();
+            return Err(Error::Members { path, what });
+        }
         Ok(file)
     }
 
@@ -244,9 +252,9 @@ impl ControlFile {
         self.places.sort_by_key(|place| place.member);
     }
 
-    /// A member that was marked stale since this was read is in sync again: it gets what this holds,
-    /// then it is durable that it is in sync, on itself first. False when it failed: it is durable
-    /// that it is stale, on the others.
+    /// A member that was marked stale since this was read is in sync again: it gets what this
+    /// holds, then it is durable that it is in sync, on itself first. False when it failed: it is
+    /// durable that it is stale, on the others.
     ///
     /// # Errors
     /// When one of the others fails; the caller must not go on, as after [`ControlFile::update`].
