@@ -144,6 +144,20 @@ pub enum Bug {
     MarkedBeforeRequired,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
+    /// Write a place of the ring anew when the disk's write is complete, not when it is flushed.
+    RingReusedEarly,
+    /// Acknowledge when the ring's write is complete, not when it is flushed.
+    RingUnflushed,
+    /// Acknowledge when the ring has the last block, also where it lacks one before it.
+    RingWithHole,
+    /// Take what another life left in the ring for redo.
+    RingOfOtherLife,
+    /// Announce a ring although what was read of it may be in a cache only.
+    RingUnsettled,
+    /// Announce a ring for the life that begins alone, not for those of interrupted openings.
+    RingNamesOneLife,
+    /// Say that the disk has everything while the ring alone has some of it.
+    RingSpareEarly,
     /// Reuse a log that was not archived.
     ReuseUnarchived,
     /// Reuse a log before it is durable in the control information that it was archived.

@@ -8,7 +8,7 @@ pub use crate::commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
 pub use crate::engine::{
     Appended, ArchiveMode, BackEnd, CommitFuture, CompletionEvent, Completions, Layout, Log,
     LogBuilder, LogWrite, LogWriter, MemberLayout, MemberState, Observer, Options, QueueFull,
-    Session, Shape, SpaceWaits, Ticket,
+    RingState, Session, Shape, SpaceWaits, Ticket,
 };
 pub use crate::error::{Error, ShapeError};
 pub use crate::group::Geometry;

@@ -109,9 +109,13 @@ impl Log {
         if position <= before {
             return Ok(());
         }
-        let there = held.still_there();
-        let updated = there.map_err(Error::from).and_then(|()| {
+        let there = held.still_there().map_err(Error::from);
+        let updated = there.and_then(|()| held.ring_catches_up());
+        let updated = updated.and_then(|spare| {
             held.control.update(|info: &mut ControlInfo| {
+                if let Some(ring) = &mut info.ring {
+                    ring.spare |= spare;
+                }
                 match hold {
                     SwitchHold::Checkpoint => info.checkpoint = position,
                     SwitchHold::Archive => info.set_archived(Some(position)),

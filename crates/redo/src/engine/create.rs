@@ -16,7 +16,7 @@ use super::Log;
 use super::headers::{check_header, fresh_id, header};
 use super::open::{check_fit, open_logs, open_member_control};
 use super::options::{Paths, Shape};
-use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable};
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable, RingTable};
 use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, LogId};
 use device::file::{CreatedFile, Directory, DirectoryEntry, LockGuard, SyncMethod};
@@ -75,6 +75,28 @@ impl Log {
             made.write(&info, &|done, _| progress(before + done, total), cancel)?;
         }
         all.into_iter().try_for_each(|made| made.finish().map(drop))
+    }
+
+    /// Creates a log with a ring in `directory`. `make` makes the ring, durably, before the log
+    /// gets its name; it is kept when the log is made.
+    pub(super) fn create_with_ring_at(
+        directory: &Directory,
+        table: RingTable,
+        shape: Shape,
+        (progress, cancel): (Progress<'_>, &dyn Fn() -> bool),
+        make: impl FnOnce(LogId) -> Result<Option<CreatedFile>, Error>,
+    ) -> Result<(), Error> {
+        let log_id = fresh_id(directory.path());
+        let mut made = Made::begin(directory, shape.groups, log_id, cancel)?;
+        let geometry = shape.geometry(&made.caps(shape)?, directory.path())?;
+        let info = ControlInfo::new(log_id, geometry).with_ring(table);
+        made.write(&info, progress, cancel)?;
+        let ring = make(log_id)?;
+        made.finish()?;
+        if let Some(ring) = ring {
+            ring.keep();
+        }
+        Ok(())
     }
 }
 

@@ -5,13 +5,16 @@
 
 use super::builder::Layout;
 use super::options::Paths;
-use crate::control::MemberTable;
+use super::ring::kind_of;
+use crate::control::{MemberTable, RingKind};
 use crate::error::Error;
+use crate::members::ring::RING_DATA_AT;
 use device::LogDevice;
 use device::file::Directory;
 use device::identify::{Place, device_of};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where a member of a log lies.
 #[derive(Clone)]
@@ -47,9 +50,118 @@ pub struct MemberLayout {
     pub(super) accept_loss: bool,
     pub(super) replace_lost: bool,
     force_same_device: bool,
+    /// The ring, of which the only place is the disk.
+    pub(super) ring: Option<RingLayout>,
 }
 
+/// Where a ring lies.
+#[derive(Clone)]
+pub(super) enum RingPlace {
+    /// In a file of the directory of this path.
+    Directory(PathBuf),
+    /// On a device of models and tests.
+    Device(Arc<dyn LogDevice>),
+}
+
+/// The ring of a log.
+#[derive(Clone)]
+pub(super) struct RingLayout {
+    pub(super) place: RingPlace,
+    /// Of a ring that is made.
+    pub(super) bytes: u64,
+    /// With failover, when the disk is late.
+    pub(super) delay: Option<Duration>,
+}
+
+impl RingLayout {
+    pub(super) fn kind(&self) -> RingKind {
+        kind_of(self.delay)
+    }
+}
+
+/// The smallest ring, bytes.
+const RING_MIN_BYTES: u64 = 64 << 10;
+/// The longest delay of failover: an ill disk would be waited for as if it were well.
+const DELAY_MAX: Duration = Duration::from_secs(1);
+
 impl MemberLayout {
+    /// The log is in `directory`; `ring_directory` has a ring of `ring_bytes`, which holds what the
+    /// disk does not have yet. A commit takes as long as the faster of the two takes. When the disk
+    /// stalls, the ring goes on for as long as it has room; then the log waits for the disk.
+    /// What only the ring has is lost with it
+    /// ([`RingState::most_lag_bytes`](super::RingState::most_lag_bytes)). An existing ring has the
+    /// size that it was made with.
+    #[must_use]
+    pub fn ring(
+        directory: impl AsRef<Path>,
+        ring_directory: impl AsRef<Path>,
+        ring_bytes: u64,
+    ) -> MemberLayout {
+        let place = RingPlace::Directory(ring_directory.as_ref().to_owned());
+        let disk = MemberPlace::Directory(directory.as_ref().to_owned());
+        MemberLayout::of_ring(disk, place, ring_bytes, None)
+    }
+
+    /// As [`MemberLayout::ring`]; but nothing is written to the ring while the disk answers within
+    /// `delay`, at most a second. When it does not, what it does not have is written there, for at
+    /// most 5 % of the log writes (and 64 more).
+    #[must_use]
+    pub fn failover(
+        directory: impl AsRef<Path>,
+        ring_directory: impl AsRef<Path>,
+        ring_bytes: u64,
+        delay: Duration,
+    ) -> MemberLayout {
+        let place = RingPlace::Directory(ring_directory.as_ref().to_owned());
+        let disk = MemberPlace::Directory(directory.as_ref().to_owned());
+        MemberLayout::of_ring(disk, place, ring_bytes, Some(delay))
+    }
+
+    /// On devices of models and tests: the disk's redo and control information, and the ring, with
+    /// failover when the disk does not answer within `delay`.
+    #[must_use]
+    pub fn ring_on_devices(
+        (data, control): (Arc<dyn LogDevice>, Arc<dyn LogDevice>),
+        ring: Arc<dyn LogDevice>,
+        delay: Option<Duration>,
+    ) -> MemberLayout {
+        let bytes = ring.bytes().saturating_sub(RING_DATA_AT);
+        let disk = MemberPlace::Devices { data, control };
+        MemberLayout::of_ring(disk, RingPlace::Device(ring), bytes, delay)
+    }
+
+    fn of_ring(
+        disk: MemberPlace,
+        place: RingPlace,
+        bytes: u64,
+        delay: Option<Duration>,
+    ) -> MemberLayout {
+        MemberLayout {
+            ring: Some(RingLayout {
+                place,
+                // Whole pages, which every device takes.
+                bytes: bytes - bytes % 4096,
+                delay,
+            }),
+            ..MemberLayout::of_places(vec![disk], 1)
+        }
+    }
+
+    /// The ring, if there can be such a one.
+    pub(super) fn checked_ring(&self) -> Result<&RingLayout, Error> {
+        let ring = self.ring.as_ref().expect("a layout with a ring");
+        let what = match ring.delay {
+            Some(delay) if delay.is_zero() || delay > DELAY_MAX => {
+                format!("a delay of {delay:?}: failover takes up to {DELAY_MAX:?}")
+            }
+            _ if ring.bytes < RING_MIN_BYTES => {
+                format!("a ring of {} bytes: at least {RING_MIN_BYTES}", ring.bytes)
+            }
+            _ => return Ok(ring),
+        };
+        Err(refuse(self.first_path(), what))
+    }
+
     /// Each of these directories has everything that was acknowledged: any of them suffices. A
     /// commit takes as long as the slowest takes.
     #[must_use]
@@ -118,6 +230,7 @@ impl MemberLayout {
             accept_loss: false,
             replace_lost: false,
             force_same_device: false,
+            ring: None,
         }
     }
 
@@ -170,7 +283,12 @@ impl MemberLayout {
 
     /// Refuses a directory that is given twice, and members of which one disk's loss takes two.
     pub(super) fn refuse_shared_disks(&self) -> Result<(), Error> {
+        let ring = match self.ring.as_ref().map(|ring| &ring.place) {
+            Some(RingPlace::Directory(path)) => Some(&**path),
+            _ => None,
+        };
         let directories = self.places.iter().filter_map(MemberPlace::directory);
+        let directories = directories.chain(ring);
         let paths: Vec<&Path> = directories.collect();
         for (at, path) in paths.iter().enumerate() {
             let same = |other: &&&Path| match (path.canonicalize(), other.canonicalize()) {

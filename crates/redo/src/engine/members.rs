@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 /// A member that was opened.
-struct OpenedMember {
-    given: GivenMember,
-    files: Option<FileSet>,
-    lock: Option<LockGuard>,
+pub(super) struct OpenedMember {
+    pub(super) given: GivenMember,
+    pub(super) files: Option<FileSet>,
+    pub(super) lock: Option<LockGuard>,
 }
 
 /// What was found in the places of a log with members.
@@ -63,6 +63,9 @@ impl Log {
         progress: create::Progress<'_>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
+        if layout.ring.is_some() {
+            return Log::create_ring(layout, shape, progress, cancel);
+        }
         let table = layout.table()?;
         layout.refuse_shared_disks()?;
         let mut held = Vec::new();
@@ -95,6 +98,9 @@ impl Log {
         layout: MemberLayout,
         mut options: Options,
     ) -> Result<(Log, Recovery), Error> {
+        if layout.ring.is_some() {
+            return Log::open_ring(&layout, options);
+        }
         let table = layout.table()?;
         layout.refuse_shared_disks()?;
         let mut notes = one_batch_at_a_time(&mut options);
@@ -273,7 +279,7 @@ fn mark_stale(held: &Weak<Mutex<Option<HeldLog>>>, members: u16) -> Marked {
 }
 
 /// What members do not have yet, in words.
-fn one_batch_at_a_time(options: &mut Options) -> Vec<String> {
+pub(super) fn one_batch_at_a_time(options: &mut Options) -> Vec<String> {
     let mut notes = Vec::new();
     if options.log_writer.workers().is_some() || options.policy.depth > 1 {
         notes.push(String::from(
@@ -300,7 +306,7 @@ fn one_batch_at_a_time(options: &mut Options) -> Vec<String> {
     notes
 }
 
-fn open_member(place: &MemberPlace, options: &Options) -> Result<OpenedMember, Error> {
+pub(super) fn open_member(place: &MemberPlace, options: &Options) -> Result<OpenedMember, Error> {
     match place {
         MemberPlace::Directory(path) => open_member_in(&hold(path)?, options),
         MemberPlace::OpenDirectory(held) => open_member_in(held, options),
@@ -340,7 +346,7 @@ fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMemb
 
 /// The member cannot be used now: as if it had not been given. What shows that something else was
 /// meant (another log, a log in use, a later version) is no absence.
-fn is_absence(error: &Error) -> bool {
+pub(super) fn is_absence(error: &Error) -> bool {
     match error {
         Error::Device(DeviceError::InUse { .. }) => false,
         Error::Device(_) | Error::ControlDamaged { .. } | Error::Unfinished { .. } => true,

@@ -2,12 +2,13 @@
 //!
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
 //! on raw devices ([`raw`]), over several directories ([`stripe`]) and as members in several places
-//! (`member_layout`, `members`), giving up redo behind damage (`salvage`), looking without opening
-//! (`inspect`), archive mode (`archive`), the host that carries out the
-//! writer's actions (`host`), members that return while the log is in use (`resilver`), the same with batches in flight while it waits (`pipeline`),
-//! sessions, tickets and futures of commits that are not waited for one by one (`ticket`), queues
-//! of tickets (`completions`) with their `event`, the log writer's threads (`lgwr`). Policy is in
-//! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
+//! (`member_layout`, `members`), with a ring (`ring`), giving up redo behind damage (`salvage`),
+//! looking without opening (`inspect`), archive mode (`archive`), the host that carries out the
+//! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`), members
+//! that return while the log is in use (`resilver`), sessions, tickets and futures of commits that
+//! are not waited for one by one (`ticket`), queues of tickets (`completions`) with their `event`,
+//! the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in
+//! `crate::turn`; nothing here decides when to write.
 
 mod archive;
 mod back_end;
@@ -33,12 +34,14 @@ pub mod raw;
 mod reports;
 mod resilver;
 mod retired;
+mod ring;
 mod salvage;
 mod session;
 pub mod stripe;
 mod ticket;
 
 pub use crate::members::MemberState;
+pub use crate::members::ring::RingState;
 pub use archive::ArchiveMode;
 pub use back_end::BackEnd;
 pub use builder::{Layout, LogBuilder};
@@ -100,6 +103,8 @@ struct HeldLog {
     files: Vec<(usize, FileSet)>,
     /// The members, where it has some, and their places.
     members: Option<(Arc<Standing>, Vec<PathBuf>)>,
+    /// Its ring, where it has one that is used.
+    ring: Option<ring::HeldRing>,
     _locks: Vec<LockGuard>,
 }
 
@@ -290,10 +295,14 @@ impl Log {
         let held = self.held.lock().map_err(|_| Error::Closed)?.take();
         let mut held = held.ok_or(Error::Closed)?;
         let closed = drained.and_then(|()| {
+            held.ring_catches_up()?;
             let end = self.core.buffer.open_start();
             held.control.update(|info| {
                 info.closed_at = Some(end);
                 info.durable = end;
+                if let Some(ring) = &mut info.ring {
+                    ring.spare = true;
+                }
                 Ok(())
             })
         });

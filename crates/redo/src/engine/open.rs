@@ -73,6 +73,18 @@ impl Log {
 
     pub(super) fn start(
         data: Arc<dyn LogDevice>,
+        control: ControlFile,
+        path: &Path,
+        options: Options,
+        locks: Vec<LockGuard>,
+    ) -> Result<(Log, Recovery), Error> {
+        Log::start_life(draw_life(path)?, data, control, path, options, locks)
+    }
+
+    /// Begins `life` on `data`, as `control` says.
+    pub(super) fn start_life(
+        life: LifeId,
+        data: Arc<dyn LogDevice>,
         mut control: ControlFile,
         path: &Path,
         mut options: Options,
@@ -84,7 +96,7 @@ impl Log {
         let policy = options.writer_policy(&caps)?;
         check_fit(&geometry, &caps, policy.depth, path)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
-        let begin = (draw_life(path)?, options.damage_scan.at_least(bytes as u64));
+        let begin = (life, options.damage_scan.at_least(bytes as u64));
         let recovery = recover(&data, &mut control, path, begin, options.planted)?;
         options.archive_mode.apply(&mut control)?;
         let wanted = RegionOptions::default()
@@ -132,6 +144,7 @@ impl Log {
             data,
             files: Vec::new(),
             members: None,
+            ring: None,
             _locks: locks,
         };
         let log = Log {

@@ -32,6 +32,9 @@ impl Paths {
     /// Name of the stripe file until all of them are made.
     pub const UNFINISHED_STRIPE: &str = "redo.stripe.unfinished";
 
+    /// Name of the ring in its directory.
+    pub const RING: &str = "redo.ring";
+
     /// Names of the log files in their directory, by group.
     #[must_use]
     pub fn log_names(groups: u32) -> Vec<String> {

@@ -79,8 +79,8 @@ pub(crate) fn heal(
     Ok(())
 }
 
-/// How many blocks each of `members` lacks that another one has, from the log file of the checkpoint
-/// on; nothing is written.
+/// How many blocks each of `members` lacks that another one has, from the log file of the
+/// checkpoint on; nothing is written.
 ///
 /// # Errors
 /// Damage, a member that cannot be read.
@@ -223,6 +223,16 @@ impl Copier {
         len: usize,
     ) -> Result<(), Error> {
         from.read(addr, &mut self.bytes[..len])?;
+        self.write(addr, len)
+    }
+
+    /// These bytes, which are at most as many as it was made for.
+    pub(super) fn bytes(&mut self, addr: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        self.write(addr, bytes.len())
+    }
+
+    fn write(&mut self, addr: u64, len: usize) -> Result<(), Error> {
         // SAFETY: nothing is in flight on this queue, and nobody else has its region.
         unsafe { self.region.write(0, &self.bytes[..len]) };
         let pieces = [Piece { at: 0, len }, Piece::default()];

@@ -26,6 +26,7 @@ mod lane;
 mod patience;
 mod queue;
 mod returning;
+pub(crate) mod ring;
 
 use contest::{CellStats, MemberStats};
 
@@ -81,7 +82,7 @@ pub(crate) struct Standing {
     queue: Mutex<Weak<Mutex<QueueState>>>,
     /// Rung when a member was given up.
     pub(crate) news: Doorbell,
-    /// A member that has something to do and completes nothing for so long is given up, nanoseconds.
+    /// A member that has something to do and completes nothing for so long is given up; ns.
     patience_ns: AtomicU64,
     /// The member whose flush was acknowledged last: it has everything.
     leader: AtomicUsize,

@@ -375,7 +375,12 @@ fn bit(mask: u16, lane: &Lane) -> u16 {
 }
 
 /// Copies the bytes of `pieces` in `from` to `room` in `to`, of as many bytes in all.
-fn copy(from: &Region, pieces: [device::Piece; 2], to: &Region, room: [device::Piece; 2]) {
+pub(super) fn copy(
+    from: &Region,
+    pieces: [device::Piece; 2],
+    to: &Region,
+    room: [device::Piece; 2],
+) {
     let mut room = room.into_iter();
     let mut into = room.next().expect("two");
     for piece in pieces {

@@ -1,0 +1,264 @@
+//! A log with a ring: making its two places, opening them together.
+//!
+//! Invariants: the ring is locked as the disk is; it is made before the disk's control file has its
+//! name, and removed when that fails; what is removed of an interrupted creation was never used.
+//! Control information is written when the disk has everything that was acknowledged before.
+//!
+//! What it must not know: what of the ring counts (`crate::members::ring`).
+
+use super::back_end::BackEnd;
+use super::create::{self, Progress};
+use super::headers::fresh_id;
+use super::member_layout::{MemberLayout, MemberPlace, RingPlace};
+use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member};
+use super::open::draw_life;
+use super::options::{Options, Paths, Shape};
+use super::{HeldLog, Log};
+use crate::control::{ControlFile, ControlInfo, RingKind, RingTable};
+use crate::error::Error;
+use crate::format::LogId;
+use crate::members::ring::{
+    Announcement, GivenRing, Patience, RING_DATA_AT, RingAssembly, RingDevice, RingState, announce,
+    is_unused,
+};
+use crate::planted::Planted;
+use crate::recovery::Recovery;
+use device::file::{
+    CreatedFile, Directory, LockGuard, SyncMethod, create_prewritten_at, lock_exclusive_at,
+};
+use device::{DeviceError, FileSet, LogDevice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a ring file begins with until it is announced.
+const HEAD: &[u8] = b"redolab: a ring in the making\n";
+
+/// The ring of an open log.
+pub(super) struct HeldRing {
+    device: Arc<RingDevice>,
+    path: PathBuf,
+    /// Its file, where it is one.
+    file: Option<FileSet>,
+}
+
+impl Log {
+    pub(super) fn create_ring(
+        layout: &MemberLayout,
+        shape: Shape,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let ring = layout.checked_ring()?;
+        layout.refuse_shared_disks()?;
+        let table = RingTable::new(ring.kind());
+        let (place, path) = (&layout.places[0], Path::new(Paths::CONTROL));
+        let held = match place {
+            MemberPlace::Directory(path) => create::hold(path)?,
+            MemberPlace::OpenDirectory(held) => held.clone(),
+            MemberPlace::Devices { data, control } => {
+                let geometry = shape.geometry(&data.caps(), path)?;
+                let info = ControlInfo::new(fresh_id(path), geometry).with_ring(table);
+                if let RingPlace::Device(device) = &ring.place {
+                    announce_new(Arc::clone(device), path, info.log_id)?;
+                }
+                return ControlFile::create(Arc::clone(control), path, info).map(drop);
+            }
+        };
+        let make = |log_id| match &ring.place {
+            RingPlace::Directory(path) => {
+                make_file(&create::hold(path)?, ring.bytes, log_id, cancel).map(Some)
+            }
+            RingPlace::Device(device) => {
+                announce_new(Arc::clone(device), path, log_id).map(|()| None)
+            }
+        };
+        Log::create_with_ring_at(&held, table, shape, (progress, cancel), make)
+    }
+
+    pub(super) fn open_ring(
+        layout: &MemberLayout,
+        mut options: Options,
+    ) -> Result<(Log, Recovery), Error> {
+        let ring = layout.checked_ring()?;
+        layout.refuse_shared_disks()?;
+        let mut notes = one_batch_at_a_time(&mut options);
+        let OpenedMember { given, files, lock } = open_member(&layout.places[0], &options)?;
+        let mut control = given.file;
+        let mut locks: Vec<LockGuard> = lock.into_iter().collect();
+        let found = give_ring(&ring.place, &options, &mut locks)?;
+        let (given_ring, ring_file, ring_path) = found;
+        let path = given.path.clone();
+        let life = draw_life(&path)?;
+        let assembly = RingAssembly {
+            disk: given.data,
+            path: path.clone(),
+            ring: given_ring,
+            kind: ring.kind(),
+            life,
+            patience: Patience::Clock(ring.delay.unwrap_or_default()),
+            accept_loss: layout.accept_loss,
+            planted: options.planted,
+        };
+        let opened = assembly.open(&mut control)?;
+        notes.extend(opened.notes);
+        if let Some(ring) = &opened.ring {
+            // What proves damage may lie further behind it, by what the ring held.
+            let geometry = &control.info().geometry;
+            let buffer = options.ring_blocks(geometry)? * u64::from(geometry.block_bytes);
+            let bytes = buffer + ring.standing.ring_bytes;
+            options.damage_scan = options.damage_scan.at_least(bytes);
+        }
+        let method = options.sync_method;
+        let device = opened.device;
+        let started = Log::start_life(life, device, control, &path, options, locks);
+        let (mut log, recovery) = started?;
+        log.keep_files(files.into_iter().collect());
+        if let Some(device) = opened.ring {
+            log.keep_ring(HeldRing {
+                device,
+                path: ring_path,
+                file: ring_file,
+            });
+        }
+        log.say_first(BackEnd {
+            sync_method: Some(method),
+            fallbacks: notes,
+            ..BackEnd::default()
+        });
+        Ok((log, recovery))
+    }
+
+    fn keep_ring(&self, ring: HeldRing) {
+        if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
+            held.ring = Some(ring);
+        }
+    }
+
+    /// How the ring is; `None` where the log has none, goes on without it, or is closed.
+    #[must_use]
+    pub fn ring(&self) -> Option<RingState> {
+        let held = self.held.lock().ok()?;
+        let ring = held.as_ref()?.ring.as_ref()?;
+        let mut state = ring.device.standing.report();
+        state.path.clone_from(&ring.path);
+        Some(state)
+    }
+}
+
+impl HeldLog {
+    /// Before control information is written: waits until the disk has what was acknowledged.
+    /// Returns whether it may do without its ring from then on: the ring was given up.
+    pub(super) fn ring_catches_up(&self) -> Result<bool, Error> {
+        let Some(ring) = &self.ring else {
+            return Ok(false);
+        };
+        if ring
+            .file
+            .as_ref()
+            .is_some_and(|set| set.still_there().is_err())
+        {
+            // What is written there is lost with this process.
+            ring.device.standing.condemn();
+        }
+        let failed = ring.device.standing.has_failed();
+        ring.device.catch_up().map_err(|source| Error::Member {
+            path: self.control.path().to_owned(),
+            source,
+        })?;
+        Ok(failed)
+    }
+}
+
+/// The ring of a place, or why it is not there; its file and its path.
+type Found = (Result<GivenRing, String>, Option<FileSet>, PathBuf);
+
+fn give_ring(
+    place: &RingPlace,
+    options: &Options,
+    locks: &mut Vec<LockGuard>,
+) -> Result<Found, Error> {
+    let (path, device, file): (_, Arc<dyn LogDevice>, _) = match place {
+        RingPlace::Device(device) => (PathBuf::from(Paths::RING), Arc::clone(device), None),
+        RingPlace::Directory(path) => match open_file(path, options.sync_method) {
+            Ok((set, lock)) => {
+                locks.push(lock);
+                (path.clone(), Arc::new(set.clone()), Some(set))
+            }
+            Err(error) if is_absence(&error) => {
+                return Ok((Err(error.to_string()), None, path.clone()));
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let given = GivenRing {
+        path: path.clone(),
+        device,
+    };
+    Ok((Ok(given), file, path))
+}
+
+fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
+    let directory = super::open::hold(path)?;
+    let at = directory.entry(Paths::RING)?;
+    let lock = lock_exclusive_at(&at)?;
+    let bytes = at.file_bytes().map_err(|source| DeviceError::Io {
+        path: at.path().to_owned(),
+        action: "no ring here",
+        source,
+    })?;
+    let set = FileSet::open_at(&directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
+    Ok((set, lock))
+}
+
+/// Makes the file of a ring, durably.
+fn make_file(
+    directory: &Directory,
+    bytes: u64,
+    log_id: LogId,
+    cancel: &dyn Fn() -> bool,
+) -> Result<CreatedFile, Error> {
+    let at = directory.entry(Paths::RING)?;
+    if at.exists()? {
+        remove_unused(&at)?;
+    }
+    let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
+    let all = RING_DATA_AT + bytes;
+    let made = create_prewritten_at(&at, all, HEAD, seed, &|_| {}, cancel)?;
+    let set = FileSet::open_at(directory, &[Paths::RING], all, SyncMethod::Buffered)?;
+    announce_new(Arc::new(set), at.path(), log_id)?;
+    directory.sync()?;
+    Ok(made)
+}
+
+/// Removes a ring that no log has used: its creation was interrupted.
+fn remove_unused(at: &device::file::DirectoryEntry) -> Result<(), Error> {
+    let lock = lock_exclusive_at(at)?;
+    let mut head = vec![0; RING_DATA_AT as usize];
+    let in_the_making = lock.is_empty() || lock.begins_with(HEAD);
+    let unused = in_the_making || lock.read_head(&mut head) && is_unused(&head);
+    if !unused {
+        return Err(Error::InTheWay {
+            path: at.path().to_owned(),
+        });
+    }
+    Ok(lock.remove(at)?)
+}
+
+fn announce_new(device: Arc<dyn LogDevice>, path: &Path, log_id: LogId) -> Result<(), Error> {
+    let bytes = device.bytes().saturating_sub(RING_DATA_AT);
+    let path = path.to_owned();
+    let given = GivenRing { path, device };
+    announce(
+        &given,
+        &Announcement::of_new(log_id, bytes),
+        Planted::none(),
+    )
+}
+
+/// When a layout with this delay writes to its ring.
+pub(super) fn kind_of(delay: Option<std::time::Duration>) -> RingKind {
+    match delay {
+        Some(_) => RingKind::Failover,
+        None => RingKind::Ring,
+    }
+}
