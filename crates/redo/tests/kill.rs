@@ -2,7 +2,8 @@
 //! commit and half of which have many in flight, and says through a pipe what was acknowledged; the
 //! parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same
 //! log lives through all the kills, with log switches and checkpoints in between, in files, on a
-//! raw device, as a race and as a mirror of which a member is lost again and again. It proves
+//! raw device, as a race, as a mirror of which a member is lost again and again, and with failover
+//! from a disk that stalls again and again. It proves
 //! nothing about power loss: the system lives on.
 //!
 //! One more life is long: `REDO_LIFE_SECONDS` (3), with log switches all the while and resident
@@ -15,17 +16,18 @@ mod common;
 
 use common::{PATIENCE, Scratch, create, options, record, whose};
 use device::raw::{RawDevice, is_block_device};
-use device::{IoEngine, SyncMethod};
+use device::{FaultDevice, FileSet, IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::CommitPost;
+use redo::engine::Paths;
 use redo::{
     CommitMode, Completions, Error, Log, LogWriter, MemberLayout, Options, Rba, Recovery, Session,
 };
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
@@ -86,6 +88,47 @@ fn what_was_acknowledged_survives_kill_9_with_members() {
     }
 }
 
+#[test]
+fn what_was_acknowledged_survives_kill_9_with_failover() {
+    let scratch = Scratch::new();
+    let place = scratch.0.join("failover");
+    for member in MEMBERS {
+        std::fs::create_dir_all(place.join(member)).expect("a directory");
+    }
+    let layout = members(&place).expect("it has a ring");
+    common::create_with(layout, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
+    kill_and_recover(&place, number("REDO_KILLS").unwrap_or(100) / 2);
+}
+
+/// A log with failover whose disk stalls again and again: what is killed then is on the ring alone.
+fn open_stalling(place: &Path, options: Options) -> Result<(Log, Recovery), Error> {
+    let [disk, ring] = MEMBERS.map(|member| place.join(member));
+    let paths = Paths::new(&disk);
+    let files = |files: &[PathBuf]| {
+        let bytes = std::fs::metadata(&files[0]).expect("a file").len();
+        FileSet::open(files, bytes, SyncMethod::Buffered).expect("files")
+    };
+    let data = Arc::new(FaultDevice::new(Arc::new(files(
+        &paths.logs(common::SMALL.groups),
+    ))));
+    let control = Arc::new(files(&[paths.control()]));
+    let ring = Arc::new(files(&[ring.join(Paths::RING)]));
+    let stalling = Arc::clone(&data);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(4));
+            stalling.set_delay(Duration::from_millis(15));
+            std::thread::sleep(Duration::from_millis(15));
+            stalling.set_delay(Duration::ZERO);
+        }
+    });
+    let layout = MemberLayout::ring_on_devices((data, control), ring, Some(FAILOVER));
+    common::open_with(layout, options)
+}
+
+/// When the disk is late.
+const FAILOVER: Duration = Duration::from_millis(1);
+
 /// Directories of members, in that of their log, which says by its name what they are.
 const MEMBERS: [&str; 2] = ["one", "two"];
 
@@ -95,9 +138,15 @@ fn members(place: &Path) -> Option<MemberLayout> {
     let layout = match place.file_name()?.to_str()? {
         "mirror" => MemberLayout::mirror(paths),
         "race" => MemberLayout::race(paths),
+        "failover" => {
+            let [disk, ring] = paths;
+            MemberLayout::failover(disk, ring, 256 << 10, FAILOVER)
+        }
         _ => return None,
     };
-    Some(layout.force_same_device(true).accept_loss(true))
+    // Without its ring the failover log would lose what the ring alone has.
+    let accept = !place.ends_with("failover");
+    Some(layout.force_same_device(true).accept_loss(accept))
 }
 
 /// Every third kill of a mirror is followed by the loss of a member, which comes back later.
@@ -258,6 +307,7 @@ fn kill_and_recover(place: &Path, kills: u64) {
         _ if is_block_device(place) => "raw device",
         Some("mirror") => "mirror",
         Some("race") => "race",
+        Some("failover") => "failover",
         _ => "files",
     };
     common::csv_line(
@@ -379,7 +429,11 @@ fn child(directory: &Path) -> ! {
         .sync_method(methods[(way % 3) as usize])
         .io([IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize])
         .log_writer(WRITERS[(way / 3) as usize]);
-    let opened = match open_at(directory, ways) {
+    let opened = match directory.ends_with("failover") {
+        true => open_stalling(directory, ways),
+        false => open_at(directory, ways),
+    };
+    let opened = match opened {
         Ok(opened) => opened,
         Err(Error::Device(_)) if way % 3 == 2 => {
             // No O_DIRECT here.

@@ -288,6 +288,51 @@ counters! {
     cut_with_a_member_behind,
 }
 
+counters! {
+    /// What a history of a log with a ring reached beside what all reach.
+    RingCoverage:
+    /// Lives in which everything is written to the ring.
+    lives_ring,
+    /// Lives in which the ring is written when the disk is late.
+    lives_failover,
+    /// Lives without the ring, of which nothing counts.
+    lives_without_ring,
+    /// Openings with the ring after one without.
+    returned,
+    /// Flushes that the ring completed before the disk did.
+    acknowledged_by_ring,
+    /// Log writes that went to the ring because the disk was late.
+    hedged,
+    /// Log writes for which the ring had no room.
+    skipped_busy,
+    /// Log writes that are larger than the ring.
+    skipped_large,
+    /// Lives with a disk whose operations take long.
+    lives_with_a_slow_disk,
+    /// Lives with a ring whose operations take long.
+    lives_with_a_slow_ring,
+    /// Rings that somebody asked to be given up.
+    condemned,
+    /// Lives whose ring failed, or was given up.
+    lives_whose_ring_failed,
+    /// Lives whose disk failed.
+    lives_whose_disk_failed,
+    /// Checkpoints that gave up a ring that had failed.
+    spared,
+    /// Openings that gave the disk something.
+    openings_that_copied,
+    /// Openings that ended before the log was open.
+    cut_opening,
+    /// Ends of a life whose disk lacked what was acknowledged.
+    cut_with_the_disk_behind,
+    /// Power cuts of disk and ring.
+    cut_both,
+    /// Power cuts of the disk alone.
+    cut_disk_alone,
+    /// Power cuts of the ring alone.
+    cut_ring_alone,
+}
+
 impl AddAssign<CrashCoverage> for Coverage {
     fn add_assign(&mut self, cut: CrashCoverage) {
         self.power_cuts += cut.crashes;

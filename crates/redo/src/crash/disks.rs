@@ -6,6 +6,7 @@
 use super::coverage::MemberCoverage;
 use super::life::Env;
 use super::plan::Rng;
+use super::rings;
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable};
 use crate::members::{Fence, Marked, Members, Standing, newest};
 use device::sim_disk::{CrashCoverage, CrashMix, OpOutcome, Pending, SimDisk};
@@ -34,10 +35,10 @@ pub(super) struct Disks {
     pub(super) control: Vec<SimDisk>,
 }
 
-/// What disks hold when the power returns.
+/// What disks hold when the power returns; `None` for those that had not lost it.
 pub(super) struct Images {
-    data: Vec<Vec<u8>>,
-    control: Vec<Vec<u8>>,
+    data: Vec<Option<Vec<u8>>>,
+    control: Vec<Option<Vec<u8>>>,
 }
 
 impl Disks {
@@ -64,12 +65,23 @@ impl Disks {
         self.data[member].finish(ticket, outcome);
     }
 
-    /// Power fails now on all of them.
-    pub(super) fn crash(&self, rng: &mut Rng) -> (Images, Vec<CrashCoverage>, Vec<CrashCoverage>) {
+    /// Power fails now on all of them, except on the one that is spared, whose operations end.
+    pub(super) fn crash(
+        &self,
+        rng: &mut Rng,
+        spared: Option<usize>,
+    ) -> (Images, Vec<CrashCoverage>, Vec<CrashCoverage>) {
         let mix = CrashMix::default();
         let mut cut = |disks: &[SimDisk]| {
-            let crashes = disks.iter().map(|disk| disk.crash(&mut rng.0, &mix));
-            crashes.map(|c| (c.image, c.coverage)).unzip()
+            let each = disks.iter().enumerate().map(|(number, disk)| {
+                if Some(number) == spared {
+                    rings::end_all(disk, rng);
+                    return (None, CrashCoverage::default());
+                }
+                let crash = disk.crash(&mut rng.0, &mix);
+                (Some(crash.image), crash.coverage)
+            });
+            each.unzip()
         };
         let (data, of_data) = cut(&self.data);
         let (control, of_control) = cut(&self.control);
@@ -77,9 +89,13 @@ impl Disks {
     }
 
     pub(super) fn after_crash(&self, images: Images) -> Disks {
-        let restart = |disks: &[SimDisk], images: Vec<Vec<u8>>| {
+        let restart = |disks: &[SimDisk], images: Vec<Option<Vec<u8>>>| {
             let both = disks.iter().zip(images);
-            both.map(|(disk, image)| disk.after_crash(image)).collect()
+            let each = both.map(|(disk, image)| match image {
+                Some(image) => disk.after_crash(image),
+                None => disk.clone(),
+            });
+            each.collect()
         };
         Disks {
             data: restart(&self.data, images.data),
@@ -106,7 +122,7 @@ impl Disks {
         }
     }
 
-    fn control_files(&self) -> impl Iterator<Item = Option<ControlFile>> {
+    pub(super) fn control_files(&self) -> impl Iterator<Item = Option<ControlFile>> {
         self.control.iter().map(|disk| {
             let device: Arc<dyn LogDevice> = Arc::new(disk.clone());
             ControlFile::load_member(device, Path::new("redo.ctl")).ok()
@@ -214,6 +230,9 @@ impl Together {
 impl Env {
     /// The queue that a life writes its redo through.
     pub(super) fn open_queue(&self, region: Arc<Region>) -> Box<dyn Queue> {
+        if let Some(ring) = &self.ring {
+            return ring.device.queue(region).expect("never refused");
+        }
         let Some(together) = &self.together else {
             return self.disks.data[0].queue(region).expect("never refused");
         };
@@ -233,6 +252,7 @@ impl Env {
     /// member that is slow.
     pub(super) fn choose(&mut self, pending: &[(usize, Pending)]) -> usize {
         let slow = self.together.as_ref().and_then(|together| together.slow);
+        let slow = slow.or_else(|| self.ring.as_ref().and_then(|ring| ring.slow));
         if let Some(slow) = slow
             && !self.rng.chance(1, 8)
         {

@@ -2,11 +2,12 @@
 //! the steps between which everything may stop.
 
 use super::archive::{SimArchive, reusable};
-use super::coverage::{Coverage, MemberCoverage};
+use super::coverage::{Coverage, MemberCoverage, RingCoverage};
 use super::disks::{Disks, Together};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
 use super::restores::Moments;
+use super::rings::OpenRing;
 use super::sessions::Session;
 use crate::buffer::{Batch, LogBuffer, Memory};
 use crate::control::ControlInfo;
@@ -33,6 +34,11 @@ pub(super) struct Env {
     /// The members of the open log, where it has any.
     pub(super) together: Option<Together>,
     pub(super) members: MemberCoverage,
+    /// The ring of the open log, where it has one.
+    pub(super) ring: Option<OpenRing>,
+    pub(super) rings: RingCoverage,
+    /// The last opening had no ring.
+    pub(super) ring_was_away: bool,
     /// Of a log in archive mode.
     pub(super) archive: Option<SimArchive>,
     /// A flush failed since the power came on: what caches hold is no longer what flushes cover.
@@ -172,6 +178,7 @@ impl Life {
     pub(super) fn step(&mut self, env: &mut Env) {
         self.now = self.now.plus(Nanos(1 + env.rng.below(30_000)));
         env.condemn();
+        env.draw_late();
         if env.rng.chance(env.plan.device_share, 16) {
             match env.rng.below(5) {
                 0 | 1 => self.finish_one(env),
@@ -267,7 +274,7 @@ impl Life {
             && self.flights.is_empty()
             && self.inbox.is_empty()
             // A member that is late or was given up has operations of its own.
-            && (env.together.is_some() || env.disks.pending().is_empty())
+            && (env.together.is_some() || env.ring.is_some() || env.disks.pending().is_empty())
             && self.waited_for() > self.buffer.published()
     }
 

@@ -7,13 +7,16 @@ use super::disk::{Blocking, Shared, lock};
 use super::disks::{Domain, Part};
 use super::life::{Env, Life};
 use super::oracle::Recovered;
+use super::plan::Plan;
 use super::resilvers;
 use super::restores;
+use super::rings::{self, RING};
 use super::world::{LOG, Stage, Turn};
-use crate::control::{ControlFile, MemberTable, Position};
+use crate::control::{ControlFile, Position};
 use crate::error::Error;
 use crate::format::LifeId;
 use crate::group::StreamBlock;
+use crate::members::ring::RingDevice;
 use crate::members::{Assembled, Assembly, GivenMember, Standing};
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Recovery, recover};
@@ -29,8 +32,12 @@ struct Places {
 
 impl Places {
     /// `device` makes each, for those that are not `absent`.
-    fn new(count: usize, absent: u16, device: impl Fn(Domain) -> Arc<dyn LogDevice>) -> Places {
+    fn new(plan: &Plan, absent: u16, device: impl Fn(Domain) -> Arc<dyn LogDevice>) -> Places {
         let each = |part| {
+            let count = match part {
+                Part::Control if plan.ring.is_some() => 1,
+                Part::Control | Part::Data => plan.disks(),
+            };
             let there = |member: usize| absent >> member & 1 == 0;
             let device = |member| there(member).then(|| device(Domain { member, part }));
             (0..count).map(device).collect()
@@ -47,17 +54,33 @@ struct Opened {
     control: ControlFile,
     recovery: Recovery,
     standing: Option<Arc<Standing>>,
+    /// Of a log with a ring: the ring, if it is used, and the blocks that it gave the disk.
+    ring: Option<(Option<Arc<RingDevice>>, u64)>,
 }
 
 /// Opens the log on `places`, as the engine does.
 fn start(
-    places: Places,
-    members: Option<MemberTable>,
+    mut places: Places,
+    plan: &Plan,
     begin: (LifeId, DamageScan),
     planted: Planted,
 ) -> Result<Opened, Error> {
     let path = Path::new(LOG);
-    if members.is_none() {
+    if let Some(planned) = plan.ring {
+        let ring = places.data.remove(RING);
+        let [data, control] = [places.data, places.control].map(|mut all| all.remove(0));
+        let (data, control) = (data.expect("always given"), control.expect("always given"));
+        let mut control = ControlFile::load_member(control, path)?;
+        let opened = rings::assemble(data, ring, &mut control, (begin.0, planned.kind), planted)?;
+        let recovery = recover(&opened.device, &mut control, path, begin, planted)?;
+        return Ok(Opened {
+            control,
+            recovery,
+            standing: None,
+            ring: Some((opened.ring, opened.copied)),
+        });
+    }
+    if plan.members.is_none() {
         let [data, control] = [places.data, places.control].map(|mut all| all.remove(0));
         let (data, control) = (data.expect("the only one"), control.expect("the only one"));
         let mut control = ControlFile::load(control, path)?;
@@ -66,6 +89,7 @@ fn start(
             control,
             recovery,
             standing: None,
+            ring: None,
         });
     }
     let mut given = Vec::new();
@@ -89,6 +113,7 @@ fn start(
         control,
         recovery,
         standing: Some(standing),
+        ring: None,
     })
 }
 
@@ -97,36 +122,47 @@ pub(super) fn open(world: &Shared) -> Option<ControlFile> {
     lock(world).recoveries_cut = 0;
     loop {
         lock(world).restart();
-        let (planted, begin, members, before, absent) = {
+        let (planted, begin, plan, before, absent) = {
             let env = &mut lock(world).env;
-            env.together = None;
+            (env.together, env.ring) = (None, None);
             let begin = (env.draw_life(), env.plan.damage_scan);
-            let members = env.plan.members;
+            let plan = env.plan.clone();
             let before = env.disks.newest_table();
-            let absent = members.map_or(0, |_| env.draw_absent());
+            let absent = match (plan.members, plan.ring) {
+                (Some(_), _) => env.draw_absent(),
+                (None, Some(_)) => env.draw_absent_ring(),
+                (None, None) => 0,
+            };
             let held = env.disks.generations();
             env.note(|| format!("opens, without members {absent:#b}: {before:?}, {held:?}"));
-            (env.planted, begin, members, before, absent)
+            (env.planted, begin, plan, before, absent)
         };
-        let count = members.map_or(1, |members| members.count.into());
-        let places = Places::new(count, absent, |domain| Blocking::shared(world, domain));
-        let result = start(places, members, begin, planted);
+        let places = Places::new(&plan, absent, |domain| Blocking::shared(world, domain));
+        let result = start(places, &plan, begin, planted);
         let (outcome, opened) = match result {
             Ok(Opened {
                 control,
                 recovery,
                 standing,
-            }) => (Ok(recovery), Some((control, standing))),
+                ring,
+            }) => (Ok(recovery), Some((control, standing, ring))),
             Err(error) => (Err(error), None),
         };
         let may_judge = lock(world).judge_outcome(&outcome);
-        if let (true, Ok(recovery), Some((control, standing))) = (may_judge, outcome, opened) {
+        if let (true, Ok(recovery), Some((control, standing, ring))) = (may_judge, outcome, opened)
+        {
+            if let Some((ring, copied)) = ring {
+                lock(world).env.opened_ring(ring.as_deref(), copied);
+            }
             if let (Some(standing), Some(before)) = (standing, before) {
                 lock(world).env.assembled(standing, before, absent);
             }
             return judge(world, &recovery, &control).then_some(control);
         }
-        lock(world).env.members.cut_assembling += u64::from(members.is_some());
+        lock(world).env.members.cut_assembling += u64::from(plan.members.is_some());
+        if plan.ring.is_some() {
+            lock(world).env.rings.cut();
+        }
         if lock(world).env.violation.is_some() {
             return None;
         }
@@ -178,15 +214,15 @@ fn collect(recovery: &Recovery) -> Result<Recovered, String> {
 fn probe(env: &mut Env, found: &Recovered) -> Result<(), String> {
     let mut disks = env.disks.clone();
     for time in 1..=2 {
-        let (images, ..) = disks.crash(&mut env.rng);
+        let (images, ..) = disks.crash(&mut env.rng, None);
         disks = disks.after_crash(images);
         disks.set_immediate(true);
         let failed = |e: Error| format!("I4/I7: refused to open after cut {time}: {e}");
         let begin = (env.draw_life(), env.plan.damage_scan);
-        let places = Places::new(env.plan.disks(), 0, |domain| {
+        let places = Places::new(&env.plan, 0, |domain| {
             Arc::new(disks.of(domain).clone()) as Arc<dyn LogDevice>
         });
-        let opened = start(places, env.plan.members, begin, env.planted).map_err(failed)?;
+        let opened = start(places, &env.plan, begin, env.planted).map_err(failed)?;
         let recovery = opened.recovery;
         let again = collect(&recovery)?;
         if again != *found {
@@ -243,7 +279,11 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
         .life
         .as_ref()
         .map(|life| life.buffer.durable_block());
+    let spare = lock(world).env.may_spare();
     let result = control.update(|info| {
+        if let Some(ring) = &mut info.ring {
+            ring.spare |= spare;
+        }
         info.checkpoint = info.checkpoint.max(position);
         info.durable = info.durable.max(durable.unwrap_or(0));
         Ok(())
@@ -262,6 +302,7 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
         Ok(()) => {
             world.env.oracle.checkpointed();
             world.env.coverage.checkpoints += 1;
+            world.env.rings.spared += u64::from(spare);
             if !world.is_over() {
                 let records = world.env.oracle.before(durable.unwrap_or(0));
                 restores::checkpointed(&mut world.env, records);
@@ -282,6 +323,9 @@ fn close(world: &Shared, control: &mut ControlFile, end: StreamBlock) {
     let result = control.update(|info| {
         info.closed_at = Some(end);
         info.durable = end;
+        if let Some(ring) = &mut info.ring {
+            ring.spare = true;
+        }
         Ok(())
     });
     let mut world = lock(world);

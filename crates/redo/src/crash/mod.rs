@@ -23,10 +23,11 @@ mod oracle;
 mod plan;
 mod resilvers;
 mod restores;
+mod rings;
 mod sessions;
 mod world;
 
-pub use coverage::{Coverage, MemberCoverage};
+pub use coverage::{Coverage, MemberCoverage, RingCoverage};
 
 use crate::planted::Planted;
 use plan::Plan;
@@ -41,6 +42,8 @@ pub struct Report {
     pub coverage: Coverage,
     /// What was reached with members.
     pub members: MemberCoverage,
+    /// What was reached with a ring.
+    pub rings: RingCoverage,
     /// The writer's history of all lives.
     pub history: Vec<u8>,
     /// What happened, in words, when it was asked for.
@@ -70,4 +73,16 @@ pub fn run_members(seed: u64, planted: Planted) -> Report {
 #[must_use]
 pub fn trace_members(seed: u64, planted: Planted) -> Report {
     World::live(Plan::draw(seed).with_members(seed), planted, true)
+}
+
+/// As [`run`], of a log with a ring: disk and ring fail, are late, lose power alone and return.
+#[must_use]
+pub fn run_ring(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed).with_ring(seed), planted, false)
+}
+
+/// As [`run_ring`], and returns what happened.
+#[must_use]
+pub fn trace_ring(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed).with_ring(seed), planted, true)
 }

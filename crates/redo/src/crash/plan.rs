@@ -1,11 +1,15 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
+use super::rings::RingPlan;
 use crate::control::MemberTable;
 use crate::group::Geometry;
 use crate::recovery::DamageScan;
 use crate::writer::{Adaptive, MAX_DEPTH, Policy};
 use measure::Nanos;
 use measure::workload::split_mix;
+
+/// As many batches in flight as there can be.
+const DEEPEST: u32 = MAX_DEPTH as u32;
 
 /// The one source of chance.
 #[derive(Clone, Debug)]
@@ -64,6 +68,8 @@ pub(super) struct Plan {
     pub(super) device_share: u64,
     /// The log's members, where it has any.
     pub(super) members: Option<MemberTable>,
+    /// The log's ring, where it has one.
+    pub(super) ring: Option<RingPlan>,
     /// The log is in archive mode.
     pub(super) archive: bool,
 }
@@ -97,11 +103,10 @@ impl Plan {
         let seal = u64::from(seal_blocks);
         let ring_blocks = seal * (2 + rng.below(blocks_per_group / seal - 1));
         let durable_writes = rng.chance(1, 6);
-        let mut depth = rng.pick(&[1, 1, 2, 3, 4, MAX_DEPTH as u32]);
+        let mut depth = rng.pick(&[1, 1, 2, 3, 4, DEEPEST]);
         let mut mode = None;
         if wide {
-            let most = MAX_DEPTH as u32;
-            depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, most, most, most]);
+            depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, DEEPEST, DEEPEST, DEEPEST]);
             mode = rng.chance(1, 2).then(|| adaptive(&mut rng));
         }
         let (defer_bytes, defer_time) = deferral(seed, &geometry);
@@ -141,6 +146,7 @@ impl Plan {
             awaited_checkpoints: rng.pick(&[2, 8, 32]),
             device_share: 2 + rng.below(12),
             members: None,
+            ring: None,
             archive: archive(seed),
             rng,
         }
@@ -160,9 +166,10 @@ impl Plan {
         self
     }
 
-    /// Disks of each kind.
+    /// Disks with redo.
     pub(super) fn disks(&self) -> usize {
-        self.members.map_or(1, |members| members.count.into())
+        let members = self.members.map_or(1, |members| members.count.into());
+        members + usize::from(self.ring.is_some())
     }
 }
 

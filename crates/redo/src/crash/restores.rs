@@ -45,7 +45,7 @@ struct Moment {
 
 /// A checkpoint is durable.
 pub(super) fn checkpointed(env: &mut Env, durable: usize) {
-    if env.plan.members.is_some() {
+    if env.plan.disks() > 1 {
         return;
     }
     env.moments.checkpoint = Some((env.disks.control[0].durable_image(), durable));
@@ -54,7 +54,7 @@ pub(super) fn checkpointed(env: &mut Env, durable: usize) {
 /// A recovery returned and was judged: reads what can be put together with the moment before, and
 /// keeps this one.
 pub(super) fn recovered(env: &mut Env) -> Result<(), String> {
-    if env.plan.members.is_some() {
+    if env.plan.disks() > 1 {
         // Each member has a moment of its own.
         return Ok(());
     }

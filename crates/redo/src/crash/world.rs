@@ -8,8 +8,8 @@ use super::lives::{open, run_life};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
 use super::restores::Moments;
-use super::{Coverage, MemberCoverage, Report};
-use crate::control::{ControlInfo, Position};
+use super::{Coverage, MemberCoverage, Report, RingCoverage, rings};
+use crate::control::{ControlInfo, Position, RingTable};
 use crate::error::Error;
 use crate::format::LogId;
 use crate::group::StreamBlock;
@@ -84,8 +84,13 @@ impl World {
         let g = plan.geometry;
         let data_bytes = g.file_bytes as usize * g.groups as usize;
         let durable = (plan.durable_writes, rng.chance(1, 8));
-        let disks = disks::make(data_bytes, plan.sector_bytes, durable, plan.disks());
+        let count = plan.disks() - usize::from(plan.ring.is_some());
+        let mut disks = disks::make(data_bytes, plan.sector_bytes, durable, count);
         let mut info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
+        if let Some(ring) = plan.ring {
+            info = info.with_ring(RingTable::new(ring.kind));
+            disks.data.push(rings::make(&plan, ring, info.log_id));
+        }
         if let Some(members) = plan.members {
             info = info.with_members(members);
         }
@@ -105,6 +110,9 @@ impl World {
             disks,
             together: None,
             members: MemberCoverage::default(),
+            ring: None,
+            rings: RingCoverage::default(),
+            ring_was_away: false,
             archive,
             flush_failed: false,
             violation: None,
@@ -139,6 +147,7 @@ impl World {
             violation: world.env.violation.take(),
             coverage: world.env.coverage.clone(),
             members: world.env.members.clone(),
+            rings: world.env.rings.clone(),
             history: std::mem::take(&mut world.history),
             trace: world.env.trace.take().unwrap_or_default(),
         }
@@ -276,7 +285,14 @@ impl World {
         if let Some(life) = &self.life {
             life.count_cut(&mut self.env);
         }
-        let (images, data, control) = self.env.disks.crash(&mut self.env.rng);
+        let spared = self.env.draw_spared();
+        self.halt();
+        self.env.count_ring();
+        let (images, data, control) = self.env.disks.crash(&mut self.env.rng, spared);
+        if let (Some(_), Some(life)) = (spared, &mut self.life) {
+            // What the spared disk has ended is in its cache, for the next process to flush.
+            life.collect();
+        }
         self.env.note(|| format!("power cut: {data:?}"));
         for (member, coverage) in data.into_iter().enumerate() {
             match member {
@@ -296,23 +312,10 @@ impl World {
         self.env.coverage.kills += 1;
         let disks = self.env.disks.clone();
         for (_, disk) in disks.all() {
-            let mut pending = disk.pending();
-            while !pending.is_empty() {
-                let index = self.env.rng.below(pending.len() as u64) as usize;
-                let flight = pending.swap_remove(index);
-                let outcome = match (flight.op.kind, self.env.rng.below(8)) {
-                    (OpKind::Write { .. }, 0) => OpOutcome::Fail(EIO),
-                    (OpKind::Write { .. }, 1) => {
-                        OpOutcome::Short(self.env.rng.below(flight.op.bytes() as u64))
-                    }
-                    _ => OpOutcome::Done,
-                };
-                disk.finish(flight.ticket, outcome);
-            }
+            rings::end_all(disk, &mut self.env.rng);
         }
-        if let Some(together) = &self.env.together {
-            together.standing.halt();
-        }
+        self.halt();
+        self.env.count_ring();
         if let Some(life) = &mut self.life {
             life.collect();
         }
@@ -322,6 +325,16 @@ impl World {
             .any(|disk| !disk.crash_choices().is_empty());
         self.env.coverage.kills_with_dirty_cache += u64::from(dirty);
         Over::Kill
+    }
+
+    /// The process that ends submits nothing any more.
+    fn halt(&self) {
+        if let Some(together) = &self.env.together {
+            together.standing.halt();
+        }
+        if let Some(ring) = &self.env.ring {
+            ring.device.standing.halt();
+        }
     }
 
     /// Power returns, or the process is started again.
@@ -363,6 +376,9 @@ impl World {
         let wanted = self.env.together.as_ref().and_then(|t| t.wanted());
         if let Some(members) = wanted {
             return Turn::Mark(members);
+        }
+        if !self.env.has_caught_up() {
+            return Turn::Go;
         }
         if self.env.resilvers() {
             return Turn::Resilver;
@@ -429,7 +445,8 @@ impl World {
                 false
             }
             // A member that fails stays stale, or is marked so.
-            Ok(_) if self.stage_failed && self.env.plan.members.is_none() => {
+            // A ring that fails is not used.
+            Ok(_) if self.stage_failed && self.env.plan.disks() == 1 => {
                 self.env
                     .violated("I7: opened although an operation of recovery failed");
                 false

@@ -1,6 +1,6 @@
 //! Searches histories of the crash simulation for a broken promise, on all processors.
 
-use redo::crash::{Coverage, MemberCoverage, Report};
+use redo::crash::{Coverage, MemberCoverage, Report, RingCoverage};
 use redo::planted::{Bug, Planted};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +16,7 @@ pub type Run = fn(u64, Planted) -> Report;
 pub struct Reached {
     pub all: Coverage,
     pub members: MemberCoverage,
+    pub rings: RingCoverage,
 }
 
 /// The number in this environment variable.
@@ -56,6 +57,7 @@ fn search(run: Run, seeds: Range<u64>, planted: Planted) -> (Option<(u64, String
                         Ok(report) => {
                             reached.all += &report.coverage;
                             reached.members += &report.members;
+                            reached.rings += &report.rings;
                         }
                         Err(what) => {
                             let mut found = found.lock().expect("no one panics with it");
@@ -69,6 +71,7 @@ fn search(run: Run, seeds: Range<u64>, planted: Planted) -> (Option<(u64, String
                 let mut found = found.lock().expect("no one panics with it");
                 found.1.all += &reached.all;
                 found.1.members += &reached.members;
+                found.1.rings += &reached.rings;
             });
         }
     });
