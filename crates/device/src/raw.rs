@@ -371,7 +371,8 @@ fn lock(path: &Path, device: &OwnedFd) -> Result<(), DeviceError> {
         }
     }
     let path = path.to_owned();
-    Err(DeviceError::InUse { path })
+    let process = None;
+    Err(DeviceError::InUse { path, process })
 }
 
 /// The owner's word for one device with one content.

@@ -7,7 +7,7 @@
 //! What it must not know: what of the ring counts (`crate::members::ring`).
 
 use super::back_end::BackEnd;
-use super::create::{self, Progress};
+use super::create::{Progress, hold};
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, RingPlace};
 use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member};
@@ -53,7 +53,7 @@ impl Log {
         let table = RingTable::new(ring.kind());
         let (place, path) = (&layout.places[0], Path::new(Paths::CONTROL));
         let held = match place {
-            MemberPlace::Directory(path) => create::hold(path)?,
+            MemberPlace::Directory(path) => hold(path)?,
             MemberPlace::OpenDirectory(held) => held.clone(),
             MemberPlace::Devices { data, control } => {
                 let geometry = shape.geometry(&data.caps(), path)?;
@@ -66,7 +66,7 @@ impl Log {
         };
         let make = |log_id| match &ring.place {
             RingPlace::Directory(path) => {
-                make_file(&create::hold(path)?, ring.bytes, log_id, cancel).map(Some)
+                make_file(&hold(path)?, ring.bytes, log_id, cancel).map(Some)
             }
             RingPlace::Device(device) => {
                 announce_new(Arc::clone(device), path, log_id).map(|()| None)
@@ -198,7 +198,7 @@ fn give_ring(
 }
 
 fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
-    let directory = super::open::hold(path)?;
+    let directory = hold(path)?;
     let at = directory.entry(Paths::RING)?;
     let lock = lock_exclusive_at(&at)?;
     let bytes = at.file_bytes().map_err(|source| DeviceError::Io {
