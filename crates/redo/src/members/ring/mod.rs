@@ -25,9 +25,7 @@ mod queue;
 mod space;
 mod tail;
 
-#[cfg(feature = "crash")]
-pub(crate) use assemble::OpenedRing;
-pub(crate) use assemble::{GivenRing, RingAssembly, announce};
+pub(crate) use assemble::{GivenRing, OpenedRing, RingAssembly, announce};
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
