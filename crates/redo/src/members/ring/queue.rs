@@ -144,12 +144,15 @@ impl Core {
         self.disk.pump();
         self.broken |= self.disk.has_failed();
         let durable = self.disk.durable().number;
-        let is_durable = |write: &mut Number| *write <= durable;
-        while self.given.pop_front_if(is_durable).is_some() {}
+        let is_durable = |write: &Number| *write <= durable;
+        while self.given.front().is_some_and(is_durable) {
+            self.given.pop_front();
+        }
         if !self.broken {
-            let is_complete = |flush: &mut (Number, Number)| flush.1 <= durable;
-            while let Some((number, _)) = self.flushes.pop_front_if(is_complete) {
+            let is_complete = |flush: &&(Number, Number)| flush.1 <= durable;
+            while let Some(&(number, _)) = self.flushes.front().filter(is_complete) {
                 self.flushed = number;
+                self.flushes.pop_front();
             }
         }
         self.tail.pump();

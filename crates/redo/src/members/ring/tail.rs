@@ -256,17 +256,19 @@ impl Tail {
     /// Lets go of what the disk has made durable with its flush `flushed`; `written` holds for
     /// writes that it has completed.
     pub(super) fn release(&mut self, flushed: Number, written: impl Fn(Number) -> bool) {
-        let is_on_disk = |entry: &mut Entry| entry.is_on_disk(flushed);
-        while let Some(oldest) = self.entries.pop_front_if(is_on_disk) {
+        let is_on_disk = |entry: &&Entry| entry.is_on_disk(flushed);
+        while let Some(oldest) = self.entries.front().filter(is_on_disk) {
             if let Some(slot) = oldest.slot {
                 let named = oldest.place == Place::Writing;
                 self.leaving.push_back((slot, named));
             }
             self.lag_bytes -= oldest.bytes;
             self.settled = self.settled.saturating_sub(1);
+            self.entries.pop_front();
         }
-        while let Some((slot, _)) = self.leaving.pop_front_if(|(_, named)| !*named) {
+        while let Some(&(slot, false)) = self.leaving.front() {
             self.space.give_back(slot);
+            self.leaving.pop_front();
         }
         if !self.planted.has(Bug::RingReusedEarly) || !self.leaving.is_empty() {
             return;
