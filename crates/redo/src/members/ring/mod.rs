@@ -14,13 +14,14 @@
 //! ([`assemble`]). Batches name the life that wrote them; those of another life do not count, so
 //! that the new life's control information empties the ring.
 //!
-//! What lives here: the device, its queue ([`queue`]), the tail on the ring ([`tail`]), the ring's
-//! bytes ([`format`], [`space`]) and opening. What it must not know: when to write, sessions,
-//! commits.
+//! What lives here: the device, its queue ([`queue`], [`keeper`]), the tail on the ring ([`tail`]),
+//! the ring's bytes ([`format`], [`space`]) and opening. What it must not know: when to write,
+//! sessions, commits.
 #![allow(unsafe_code)]
 
 mod assemble;
 mod format;
+mod keeper;
 mod queue;
 mod space;
 mod tail;

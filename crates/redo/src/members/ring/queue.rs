@@ -5,6 +5,7 @@
 //! at least; when the disk fails everything fails, and what the ring has is recovered by the next
 //! opening; a ring that fails is given up, and nothing waits for it.
 
+use super::keeper::{KEEPER_TIME, Keeper};
 use super::tail::{Kept, Owner, Tail};
 use super::{Patience, RingDevice, RingStanding};
 use crate::control::RingKind;
@@ -16,7 +17,6 @@ use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region}
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const EIO: i32 = 5;
@@ -24,8 +24,6 @@ const EIO: i32 = 5;
 const HEDGED_PART: u64 = 20;
 /// and so many at the begin, when there were none yet.
 const HEDGED_FIRST: u64 = 64;
-/// How often the keeper looks while the disk is behind.
-const KEEPER_TIME: Duration = Duration::from_millis(1);
 
 /// An operation that was not returned.
 struct Pending {
@@ -139,7 +137,7 @@ impl Core {
     }
 
     /// Takes what has ended and submits what may be.
-    fn pump(&mut self) {
+    pub(super) fn pump(&mut self) {
         self.halt_if_told();
         self.disk.pump();
         self.broken |= self.disk.has_failed();
@@ -289,7 +287,7 @@ impl Core {
     }
 
     /// Nothing is on its way to the disk or to the ring.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.disk.is_idle() && self.tail.is_idle()
     }
 
@@ -438,76 +436,5 @@ impl Drop for RingQueue {
         if let Some(mut core) = core {
             core.pump();
         }
-    }
-}
-
-/// Has the disk catch up while nobody commits: the log writer looks at its queue only while it
-/// waits for something.
-struct Keeper {
-    desk: Arc<Desk>,
-    thread: JoinHandle<()>,
-}
-
-#[derive(Default)]
-struct Desk {
-    bell: Doorbell,
-    asleep: std::sync::atomic::AtomicBool,
-    stop: std::sync::atomic::AtomicBool,
-}
-
-impl Keeper {
-    fn start(shared: Arc<Shared>) -> Result<Keeper, DeviceError> {
-        let desk = Arc::new(Desk::default());
-        let thread = {
-            let desk = Arc::clone(&desk);
-            let keep = move || Keeper::keep(&desk, &shared);
-            std::thread::Builder::new().name("ring".into()).spawn(keep)
-        };
-        let thread = thread.map_err(|source| DeviceError::Io {
-            path: "the ring's keeper".into(),
-            action: "start",
-            source,
-        })?;
-        Ok(Keeper { desk, thread })
-    }
-
-    fn keep(desk: &Desk, shared: &Shared) {
-        use std::sync::atomic::Ordering::SeqCst;
-        loop {
-            let seen = desk.bell.read();
-            if desk.stop.load(SeqCst) {
-                return;
-            }
-            // Before it looks: who submits afterwards sees that it sleeps.
-            desk.asleep.store(true, SeqCst);
-            let idle = match lock(shared).as_mut() {
-                Some(core) => {
-                    core.pump();
-                    core.is_idle()
-                }
-                None => true,
-            };
-            if !idle {
-                desk.asleep.store(false, SeqCst);
-            }
-            desk.bell.wait_timeout(seen, (!idle).then_some(KEEPER_TIME));
-        }
-    }
-
-    /// Something is under way; wakes the thread if it sleeps until then.
-    fn call(&self) {
-        use std::sync::atomic::Ordering::SeqCst;
-        if self.desk.asleep.swap(false, SeqCst) {
-            self.desk.bell.ring();
-        }
-    }
-
-    fn stop(self) {
-        self.desk
-            .stop
-            .store(true, std::sync::atomic::Ordering::SeqCst);
-        self.desk.bell.ring();
-        // One that died has left the disk behind, as a crash does.
-        let _ = self.thread.join();
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Invariants: an entry goes when the disk's flush covers it, the oldest first; its place in the
 //! ring is written anew when, besides, no write of the ring names its memory, so that a ring that
-//! does not answer holds its places and nothing more; what the ring has durably are batches whose write had completed when the flush was submitted. A batch has the
-//! same place in memory and in the ring.
+//! does not answer holds its places and nothing more; what the ring has durably are batches whose
+//! write had completed when the flush was submitted. A batch has the same place in memory and in
+//! the ring.
 //!
 //! What it must not know: when to write.
 
@@ -84,8 +85,8 @@ pub(super) struct Tail {
     /// Batches so far.
     batches: u64,
     entries: VecDeque<Entry>,
-    /// Places of what the disk has durably, the oldest first, and whether the write of the ring that
-    /// is in flight names their memory.
+    /// Places of what the disk has durably, the oldest first, and whether the ring's write in
+    /// flight names their memory.
     leaving: VecDeque<(Slot, bool)>,
     /// So many of them, the oldest, are covered by a flush and durable on the ring.
     settled: usize,
