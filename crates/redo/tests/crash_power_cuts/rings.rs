@@ -5,8 +5,8 @@
 //! there, whatever was cut. With the disk alone, the loss accepted, what is missing lies within the
 //! window that the log reported; or the disk has blocks that prove the loss, and is refused.
 //!
-//! A ring that counts before its flush (`RingUnflushed`) is not found here, in 200 cuts: the disk has
-//! flushed nearly always when the power fails. `crash_ring` finds it.
+//! A ring that counts before its flush (`RingUnflushed`) is not found here: 200 cuts lost nothing,
+//! since the disk has flushed nearly always when the power fails. `crash_ring` finds it.
 //!
 //! `REDO_MEMBER_CUTS` sets how many cuts for each kind (10), `REDO_CUT_RINGS_CSV` names a file to
 //! which a line is appended for each kind and method.
