@@ -127,6 +127,11 @@ impl QueueState {
         Lane::open(member, &**device, memory, &self.bell, self.planted)
     }
 
+    /// Bytes that a member holds of what it was given and has not written, at most.
+    pub(super) fn memory(&self) -> usize {
+        self.region.len()
+    }
+
     fn is_blocking(&self) -> bool {
         let devices = self.lanes.iter().map(|lane| &self.devices[lane.member]);
         let mut there = devices.flatten();

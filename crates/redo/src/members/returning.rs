@@ -202,8 +202,14 @@ pub(crate) struct Resilver {
 }
 
 impl Resilver {
-    /// Bytes that are copied at once, outside of tests.
-    pub(crate) const PIECE_BYTES: u64 = CHUNK_BYTES;
+    /// Bytes that are copied at once, outside of tests. The member waits for what is written until
+    /// they are copied, and holds it in as much memory as the log buffer has: they are few enough
+    /// for the rest of that to suffice, and many enough for waiting to take little of the time.
+    pub(crate) fn piece_bytes(standing: &Standing) -> u64 {
+        let memory = standing.queue().map_or(0, |queue| lock(&queue).memory());
+        let piece = (memory as u64 / 4).clamp(CHUNK_BYTES / 4, 4 * CHUNK_BYTES);
+        piece - piece % 4096
+    }
 
     /// Begins to copy to `member`, whose device is `to`, so many bytes at once. `None` where it
     /// cannot return now: it is not stale, its operations have not all returned, another one is
@@ -220,7 +226,7 @@ impl Resilver {
         let bytes = to.bytes();
         let piece = piece.min(bytes);
         let data = MemberData { device: to, path };
-        let copier = Copier::new(&data, piece as usize).ok()?;
+        let copier = Copier::new(&data, piece.min(CHUNK_BYTES) as usize).ok()?;
         let attempt = lock(&queue).admit(member)?;
         Some(Resilver {
             standing: Arc::clone(standing),
@@ -271,7 +277,7 @@ impl Resilver {
                     return Some(ResilverStep::Wait);
                 };
                 let len = self.piece.min(self.bytes - self.copied);
-                let copied = self.copier.range(&*source, self.copied, len as usize);
+                let copied = self.copier.range(&*source, self.copied, len);
                 copied.ok()?;
                 self.copied += len;
                 Stage::Stream(hold(false)?)
