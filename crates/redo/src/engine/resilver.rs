@@ -113,7 +113,7 @@ impl ResilverWork {
         if !self.is_there(member) {
             return false;
         }
-        let piece = Resilver::piece_bytes(&self.standing);
+        let piece = Resilver::PIECE_BYTES;
         let Some(mut resilver) = Resilver::begin(&self.standing, member, device, path, piece)
         else {
             return false;

@@ -168,7 +168,8 @@ impl Union<'_> {
         let mut copy = Copier::new(member, block_bytes)?;
         for (block, owner) in blocks {
             let addr = geometry.address(*block);
-            copy.range(&**self.members[*owner].device, addr, block_bytes as u64)?;
+            let from = &**self.members[*owner].device;
+            copy.range(from, addr, block_bytes as u64, || true)?;
         }
         copy.flush()
     }
@@ -185,7 +186,7 @@ pub(crate) fn resilver(
 ) -> Result<(), Error> {
     let all = from.device.bytes();
     let mut copy = Copier::new(to, CHUNK_BYTES.min(all) as usize)?;
-    copy.range(&**from.device, 0, all)?;
+    copy.range(&**from.device, 0, all, || true)?;
     if planted.has(Bug::CopiedBeforeFlushed) {
         return Ok(());
     }
@@ -214,18 +215,28 @@ impl Copier {
         })
     }
 
-    /// `len` bytes of `from`, from `addr` on.
-    pub(super) fn range(&mut self, from: &dyn LogDevice, addr: u64, len: u64) -> Result<(), Error> {
-        let most = self.bytes[0].len();
-        let (end, most) = (addr + len, most as u64);
-        let (mut at, mut piece) = (addr, len.min(most));
-        from.read(at, &mut self.bytes[0][..piece as usize])?;
-        while at + piece < end {
-            let next = (at + piece, most.min(end - at - piece));
-            self.write_and_read((at, piece), from, next)?;
-            (at, piece) = next;
+    /// `len` bytes of `from`, from `addr` on, or as many as are copied when `goes_on` does not hold
+    /// before a further piece. Returns how many.
+    pub(super) fn range(
+        &mut self,
+        from: &dyn LogDevice,
+        addr: u64,
+        len: u64,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<u64, Error> {
+        let most = self.bytes[0].len() as u64;
+        let (mut copied, mut piece) = (0, len.min(most));
+        from.read(addr, &mut self.bytes[0][..piece as usize])?;
+        loop {
+            let at = addr + copied;
+            copied += piece;
+            let next = most.min(len - copied);
+            if next == 0 || !goes_on() {
+                return self.write(at, piece as usize).map(|()| copied);
+            }
+            self.write_and_read((at, piece), from, (addr + copied, next))?;
+            piece = next;
         }
-        self.write(at, piece as usize)
     }
 
     /// Writes one piece and reads the next one at the same time.

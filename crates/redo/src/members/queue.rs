@@ -41,7 +41,7 @@ pub(crate) struct MembersQueue {
 pub(super) struct QueueState {
     pub(super) standing: Arc<Standing>,
     pub(super) devices: Vec<Option<Arc<dyn LogDevice>>>,
-    region: Arc<Region>,
+    pub(super) region: Arc<Region>,
     /// Members in sync, in their order.
     pub(super) lanes: Vec<Lane>,
     /// Members that were given up while they had operations in flight.
@@ -125,11 +125,6 @@ impl QueueState {
     ) -> Result<Lane, DeviceError> {
         let memory = (self.region.len(), self.standing.table.cell > 1);
         Lane::open(member, &**device, memory, &self.bell, self.planted)
-    }
-
-    /// Bytes that a member holds of what it was given and has not written, at most.
-    pub(super) fn memory(&self) -> usize {
-        self.region.len()
     }
 
     fn is_blocking(&self) -> bool {

@@ -165,8 +165,15 @@ fn a_member_that_returns_is_copied_whole_and_durably() {
 fn a_range_is_copied_in_pieces_and_nothing_beside_it() {
     let image: Vec<u8> = (0..64 * SECTOR).map(|at| (at / 7 % 251) as u8).collect();
     let from = disk_of(&image);
-    // The last piece is shorter; one piece is all; the range is shorter than a piece.
-    for (pieces, first, sectors) in [(4, 1, 30), (30, 5, 30), (4, 9, 3), (1, 0, 64)] {
+    // The last piece is shorter; one piece is all; the range is shorter than a piece; it ends early.
+    let cases = [
+        (4, 1, 30, 9),
+        (30, 5, 30, 9),
+        (4, 9, 3, 9),
+        (1, 0, 64, 99),
+        (4, 2, 30, 2),
+    ];
+    for (pieces, first, sectors, further) in cases {
         let copied = disk_of(&vec![0xA5; image.len()]);
         let to: Arc<dyn LogDevice> = Arc::new(copied.clone());
         let member = MemberData {
@@ -175,8 +182,13 @@ fn a_range_is_copied_in_pieces_and_nothing_beside_it() {
         };
         let mut copier = Copier::new(&member, pieces * SECTOR).expect("made");
         let (addr, len) = (first * SECTOR, sectors * SECTOR);
-        let done = copier.range(&from, addr as u64, len as u64);
-        done.and_then(|()| copier.flush()).expect("copied");
+        let left = std::cell::Cell::new(further);
+        let goes_on = || left.replace(left.get() - 1) > 0;
+        let done = copier.range(&from, addr as u64, len as u64, goes_on);
+        let done = done.expect("copied") as usize;
+        copier.flush().expect("durable");
+        assert_eq!(done, len.min((1 + further as usize) * pieces * SECTOR));
+        let len = done;
         let mut expected = vec![0xA5; image.len()];
         expected[addr..addr + len].copy_from_slice(&image[addr..addr + len]);
         assert!(
