@@ -4,9 +4,9 @@
 //! `cargo bench -p redolab-redo --bench failover -- stalls [ROUNDS] [COMMITS] [GAP_US] [FIRST_ROUND]`
 //! `cargo bench -p redolab-redo --bench failover -- pairs [PAIRS] [CHUNK_MS] [SESSIONS,..] [LOAD,..]`
 //!
-//! `stalls`: one session commits so often, and rests so long after each commit. `pairs`: sessions
-//! commit on the default log and on one with failover in turns; LOAD is `full`, or `half` of what
-//! the default log commits.
+//! `stalls`: one session commits so often, without pause or once per gap; with a gap all cases run
+//! at the same time. `pairs`: sessions commit on the default log and on one with failover in turns;
+//! LOAD is `full`, or `half` of what the default log commits.
 
 mod common;
 
@@ -119,33 +119,56 @@ fn stalls(first_round: u64, rounds: u64, commits: u64, gap: Duration) -> Result<
         if round % 2 == 1 {
             cases.reverse();
         }
-        for (name, case, stall) in cases {
-            let options = Options::default().log_writer(LogWriter::Inline);
-            let place = Place::open(case, 1000 + round, stall, options)?;
-            let times = commit_after(&place.log, commits, gap)?;
-            let us = |q: f64| {
-                let ns = times.quantile(q);
-                ns.map_or(String::new(), |ns| format!("{:.1}", ns as f64 / 1e3))
-            };
-            let ring = place.log.ring().unwrap_or_default();
-            println!(
-                "{round},{},{name},{commits},{},{},{},{:.1},{},{},{},{},{},{}",
-                gap.as_micros(),
-                us(0.5),
-                us(0.99),
-                us(0.999),
-                times.max() as f64 / 1e3,
-                ring.writes,
-                ring.ring_writes,
-                ring.first,
-                ring.skip_busy + ring.skip_large,
-                u8::from(ring.over_budget),
-                ring.most_lag_bytes,
-            );
-            place.log.close()?;
+        if gap.is_zero() {
+            for case in cases {
+                println!("{}", stalls_of(case, round, commits, gap)?);
+            }
+            continue;
         }
+        // They sleep nearly all of the time, and share nothing.
+        std::thread::scope(|scope| {
+            let run =
+                |case| move || stalls_of(case, round, commits, gap).map_err(|e| e.to_string());
+            let all = cases.map(|case| scope.spawn(run(case)));
+            for thread in all {
+                println!("{}", thread.join().map_err(|_| "a case panicked")??);
+            }
+            Ok::<_, AnyError>(())
+        })?;
     }
     Ok(())
+}
+
+/// One case of one round, as a line.
+fn stalls_of(
+    (name, case, stall): (&str, Case, Duration),
+    round: u64,
+    commits: u64,
+    gap: Duration,
+) -> Result<String, AnyError> {
+    let options = Options::default().log_writer(LogWriter::Inline);
+    let place = Place::open(case, 1000 + round, stall, options)?;
+    let times = commit_after(&place.log, commits, gap)?;
+    let us = |q: f64| {
+        let ns = times.quantile(q);
+        ns.map_or(String::new(), |ns| format!("{:.1}", ns as f64 / 1e3))
+    };
+    let ring = place.log.ring().unwrap_or_default();
+    place.log.close()?;
+    Ok(format!(
+        "{round},{},{name},{commits},{},{},{},{:.1},{},{},{},{},{},{}",
+        gap.as_micros(),
+        us(0.5),
+        us(0.99),
+        us(0.999),
+        times.max() as f64 / 1e3,
+        ring.writes,
+        ring.ring_writes,
+        ring.first,
+        ring.skip_busy + ring.skip_large,
+        u8::from(ring.over_budget),
+        ring.most_lag_bytes,
+    ))
 }
 
 /// Commits one after the other, with a rest behind each.
