@@ -144,12 +144,15 @@ impl Core {
         self.disk.pump();
         self.broken |= self.disk.has_failed();
         let durable = self.disk.durable().number;
-        let is_durable = |write: &mut Number| *write <= durable;
-        while self.given.pop_front_if(is_durable).is_some() {}
+        let is_durable = |write: &Number| *write <= durable;
+        while self.given.front().is_some_and(is_durable) {
+            self.given.pop_front();
+        }
         if !self.broken {
-            let is_complete = |flush: &mut (Number, Number)| flush.1 <= durable;
-            while let Some((number, _)) = self.flushes.pop_front_if(is_complete) {
+            let is_complete = |flush: &&(Number, Number)| flush.1 <= durable;
+            while let Some(&(number, _)) = self.flushes.front().filter(is_complete) {
                 self.flushed = number;
+                self.flushes.pop_front();
             }
         }
         self.tail.pump();
@@ -291,9 +294,23 @@ impl Core {
     }
 
     /// Whether the disk has durably what was acknowledged; `None` when it has failed.
+    #[cfg(any(test, feature = "crash"))]
     pub(super) fn has_caught_up(&mut self) -> Option<bool> {
+        let acknowledged = self.last_acknowledged();
+        self.has_completed(acknowledged)
+    }
+
+    /// The last flush that was acknowledged. A ring that is to be given up acknowledges none
+    /// behind it.
+    pub(super) fn last_acknowledged(&mut self) -> Number {
         self.pump();
-        (!self.broken).then_some(self.flushed >= self.acknowledged)
+        self.acknowledged
+    }
+
+    /// Whether the disk has completed this flush; `None` when it has failed.
+    pub(super) fn has_completed(&mut self, flush: Number) -> Option<bool> {
+        self.pump();
+        (!self.broken).then_some(self.flushed >= flush)
     }
 
     pub(super) fn overlay(&self, addr: u64, out: &mut [u8], mask: &mut [bool]) {
@@ -307,6 +324,8 @@ pub(crate) struct RingQueue {
     region: Arc<Region>,
     bell: Arc<Doorbell>,
     blocking: bool,
+    /// One of the two rings no bell.
+    silent: bool,
     keeper: Option<Keeper>,
 }
 
@@ -314,7 +333,8 @@ impl RingQueue {
     pub(super) fn new(ring: &RingDevice, region: Arc<Region>) -> Result<RingQueue, DeviceError> {
         let bell = Arc::new(Doorbell::default());
         let standing = Arc::clone(&ring.standing);
-        let blocking = ring.disk.caps().blocking || ring.ring.caps().blocking;
+        let both = [&ring.disk, &ring.ring].map(|device| device.caps().blocking);
+        let blocking = both.contains(&true);
         // What the disk has not written was not returned, or has a place on the ring.
         let memory = region.len() + standing.ring_bytes as usize;
         let disk = Lane::open(0, &*ring.disk, (memory, false), &bell, ring.planted)?;
@@ -349,6 +369,7 @@ impl RingQueue {
             region,
             bell,
             blocking,
+            silent: both.contains(&false),
             keeper,
         })
     }
@@ -388,6 +409,10 @@ impl Queue for RingQueue {
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }
+            let timeout = match self.silent {
+                true => Some(timeout.map_or(KEEPER_TIME, |t| t.min(KEEPER_TIME))),
+                false => timeout,
+            };
             self.bell.wait_timeout(seen, timeout);
         }
     }
