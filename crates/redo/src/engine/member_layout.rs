@@ -89,7 +89,7 @@ pub const FAILOVER_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Bytes of the file of a ring that holds `ring_bytes`.
 #[must_use]
 pub fn ring_file_bytes(ring_bytes: u64) -> u64 {
-    RING_DATA_AT + ring_bytes
+    RING_DATA_AT.saturating_add(ring_bytes)
 }
 
 impl MemberLayout {
