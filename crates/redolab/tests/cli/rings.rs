@@ -387,3 +387,62 @@ fn inspect_shows_a_disk_and_its_ring() {
     let log = open(two);
     assert!(log.ring().is_some_and(|ring| ring.in_use));
 }
+
+/// The disk is put back to what it was before the commit: only the ring has it.
+#[test]
+fn inspect_counts_what_the_disk_lacks_and_changes_nothing() {
+    let place = Place::new();
+    let all = directories(&place, 2);
+    let layout = || MemberLayout::ring(&all[0], &all[1], RING_BYTES).force_same_device(true);
+    let shape = Shape::new().groups(2).file_bytes(1 << 20);
+    Log::builder(layout())
+        .shape(shape)
+        .create()
+        .expect("a new log");
+    let options = Options::default().sync_method(SyncMethod::Buffered);
+    let (log, _) = Log::builder(layout())
+        .options(options)
+        .open()
+        .expect("opens");
+    let files = || ["redo01.log", "redo02.log", "redo.ctl"].map(|name| all[0].join(name));
+    let read = || files().map(|file| std::fs::read(file).expect("a file"));
+    let before = read();
+    let mut session = log.session();
+    session.append(&[b"order"]).expect("appended");
+    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+    drop(session);
+    drop(log);
+    for (file, bytes) in files().iter().zip(&before).take(2) {
+        std::fs::write(file, bytes).expect("put back");
+    }
+    let ring = std::fs::read(all[1].join("redo.ring")).expect("the ring");
+    let members = format!("ring:{}", listed(&all));
+    let inspect = |more: &[&str]| place.run(&[&["inspect", "--members", &members], more].concat());
+    let json = inspect(&["--format", "json"]);
+    json.expect(0, &[]);
+    let json = json.json();
+    let (disk, found) = (&json["members"][0], &json["ring"]);
+    assert_eq!(json["kind"], "ring");
+    assert_eq!(json["equal"], false, "{json}");
+    assert!(number(disk, "lacking_bytes") > 0, "{json}");
+    assert!(
+        number(found, "batches") > 0 && number(found, "batch_bytes") > 0,
+        "{json}"
+    );
+    assert_ne!(disk["end_rba"], found["end_rba"], "{json}");
+    inspect(&[]).expect(
+        0,
+        &["The ring is needed", "an opening gives them to the disk"],
+    );
+    assert_eq!(read()[..2], before[..2], "looking gives the disk nothing");
+    assert!(std::fs::read(all[1].join("redo.ring")).is_ok_and(|bytes| bytes == ring));
+    let (_, recovery) = Log::builder(layout()).open().expect("opens");
+    let mut records = 0;
+    let read = recovery.recover(|_, bytes| {
+        assert_eq!(bytes, b"order");
+        records += 1;
+        Ok::<(), redo::Error>(())
+    });
+    read.expect("reads");
+    assert_eq!(records, 1, "as foreseen");
+}
