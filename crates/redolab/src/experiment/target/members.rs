@@ -65,6 +65,14 @@ pub(super) fn in_folders(
         .options(ways.outlier(outlier))
         .open()?;
     drop(make);
+    if is_ring && log.ring().is_none() {
+        // What is measured would be the disk alone.
+        let why = log.back_end().fallbacks.join("; ");
+        return Err(Failure::Unusable(format!(
+            "--members: {why}; name a directory that the ring can be in, or a --sync-method that \
+             both file systems accept (buffered)"
+        )));
+    }
     LoadTarget::start(log, observers, asked, &setup)
 }
 
