@@ -14,8 +14,8 @@ use crate::format::{BlockHeader, HeaderProblem, LifeId};
 use crate::members::heal::{Copier, MemberData};
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Reader};
-use device::LogDevice;
 use device::queue::write_durable;
+use device::{DeviceError, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -57,6 +57,9 @@ pub(crate) struct OpenedRing {
     pub(crate) notes: Vec<String>,
 }
 
+/// The announcement of a ring that is used, and what it holds, where that counts.
+pub(super) type ChosenRing = (Announcement, Option<Batches>);
+
 impl RingAssembly {
     /// Gives the disk what it lacks and announces the ring.
     ///
@@ -78,18 +81,23 @@ impl RingAssembly {
             copied: 0,
             notes: Vec::new(),
         };
-        let announced = match self.chosen(&info, table)? {
-            Ok(announced) => announced,
+        let (announced, batches) = match self.chosen(&info, table)? {
+            Ok(chosen) => chosen,
             Err(why) => {
+                // Durable with the new life and not before: an opening that fails after this has
+                // lost nothing, and the ring counts when it returns.
                 let spare = true;
-                set_table(control, RingTable { spare, ..table })?;
+                control.change_in_memory(|info| {
+                    info.ring = Some(RingTable { spare, ..table });
+                    Ok(())
+                })?;
                 opened.notes.push(format!("the ring is not used: {why}"));
                 return Ok(opened);
             }
         };
         let given = self.ring.as_ref().expect("a ring that is used is there");
-        if !table.spare {
-            opened.copied = self.give(given, &info)?;
+        if let Some(batches) = batches {
+            opened.copied = self.give(&batches, &info)?;
         }
         let mut announced = announced.followed(life_of(&info), self.life.bytes());
         if self.planted.has(Bug::RingNamesOneLife) {
@@ -122,7 +130,8 @@ impl RingAssembly {
         Ok(opened)
     }
 
-    /// The announcement of the ring, if it is used, or why the log is opened without it.
+    /// The announcement of the ring, if it is used, and what it holds, where that counts; or why the
+    /// log is opened without it.
     ///
     /// # Errors
     /// What refuses the opening.
@@ -130,10 +139,10 @@ impl RingAssembly {
         &self,
         info: &ControlInfo,
         table: RingTable,
-    ) -> Result<Result<Announcement, String>, Error> {
+    ) -> Result<Result<ChosenRing, String>, Error> {
         let why = match &self.ring {
-            Ok(given) => match self.admit(given, info, table) {
-                Ok(announced) => return Ok(Ok(announced)),
+            Ok(given) => match self.look_into(given, info, table) {
+                Ok(chosen) => return Ok(Ok(chosen)),
                 Err(error @ Error::Members { .. }) => return Err(error),
                 Err(error) => error.to_string(),
             },
@@ -141,6 +150,25 @@ impl RingAssembly {
         };
         self.may_do_without(table, &why)?;
         Ok(Err(why))
+    }
+
+    /// The announcement of a ring that may be used, and what it holds, where that counts. Nothing
+    /// was written when it fails: a ring of which a part cannot be read is as one that is missing.
+    fn look_into(
+        &self,
+        given: &GivenRing,
+        info: &ControlInfo,
+        table: RingTable,
+    ) -> Result<ChosenRing, Error> {
+        let announced = self.admit(given, info, table)?;
+        let batches = match table.spare {
+            true => None,
+            false => {
+                let bytes = announced.ring_bytes;
+                Some(Batches::read(given, bytes, info, self.planted)?)
+            }
+        };
+        Ok((announced, batches))
     }
 
     /// The announcement of a ring that may be used.
@@ -216,14 +244,13 @@ impl RingAssembly {
     }
 
     /// Gives the disk what it lacks of the ring's batches, durably; returns how many blocks.
-    fn give(&self, given: &GivenRing, info: &ControlInfo) -> Result<u64, Error> {
-        let batches = Batches::read(given, info, self.planted)?;
+    fn give(&self, batches: &Batches, info: &ControlInfo) -> Result<u64, Error> {
         let disk = MemberData {
             device: &self.disk,
             path: &self.path,
         };
         let mut copy = Copier::new(&disk, unit_bytes(info))?;
-        let copied = self.each_lacking(&batches, info, |addr, bytes| copy.bytes(addr, bytes))?;
+        let copied = self.each_lacking(batches, info, |addr, bytes| copy.bytes(addr, bytes))?;
         if copied > 0 {
             copy.flush()?;
         }
@@ -291,11 +318,19 @@ pub(super) struct Batches {
 impl Batches {
     pub(super) fn read(
         given: &GivenRing,
+        ring_bytes: u64,
         info: &ControlInfo,
         planted: Planted,
     ) -> Result<Batches, Error> {
-        let bytes = given.device.bytes().saturating_sub(RING_DATA_AT);
-        let mut all = vec![0; (bytes - bytes % LEAST_UNIT) as usize];
+        let bytes = (ring_bytes - ring_bytes % LEAST_UNIT) as usize;
+        let mut all = Vec::new();
+        let no_memory = |_| DeviceError::Io {
+            path: given.path.clone(),
+            action: "memory as large as the ring, to read it",
+            source: std::io::ErrorKind::OutOfMemory.into(),
+        };
+        all.try_reserve_exact(bytes).map_err(no_memory)?;
+        all.resize(bytes, 0);
         for (chunk, out) in all.chunks_mut(CHUNK_BYTES).enumerate() {
             let addr = RING_DATA_AT + (chunk * CHUNK_BYTES) as u64;
             given.device.read(addr, out)?;

@@ -73,17 +73,23 @@ impl RingAssembly {
     ) -> Result<(), Error> {
         let mut units = BTreeMap::new();
         match self.chosen(info, table)? {
-            Ok(announced) => {
+            Ok((announced, batches)) => {
                 let given = self.ring.as_ref().expect("a ring that is used is there");
                 let room = given.device.bytes().saturating_sub(RING_DATA_AT);
-                found.ring_bytes = Some(announced.ring_bytes.min(room));
-                let batches = Batches::read(given, info, self.planted)?;
-                found.batches = batches.count();
-                if !table.spare {
-                    found.lacking = self.each_lacking(&batches, info, |addr, bytes| {
-                        units.insert(addr, bytes.to_vec());
-                        Ok(())
-                    })?;
+                let bytes = announced.ring_bytes.min(room);
+                found.ring_bytes = Some(bytes);
+                match batches {
+                    Some(batches) => {
+                        found.batches = batches.count();
+                        found.lacking = self.each_lacking(&batches, info, |addr, bytes| {
+                            units.insert(addr, bytes.to_vec());
+                            Ok(())
+                        })?;
+                    }
+                    // Those of a spare ring do not count, and are shown.
+                    None => {
+                        found.batches = Batches::read(given, bytes, info, self.planted)?.count();
+                    }
                 }
             }
             Err(why) => found.unused = Some(why),
