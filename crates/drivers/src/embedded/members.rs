@@ -1,5 +1,5 @@
-//! What is noted of the members of a log, and of its ring, under the names that their places have for
-//! the user.
+//! What is noted of the members of a log, and of its ring, under the names that their places have
+//! for the user.
 
 use measure::Nanos;
 use measure::run::{MemberFacts, RingFacts, RingFactsKind};

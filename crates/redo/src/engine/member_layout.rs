@@ -125,8 +125,8 @@ impl MemberLayout {
         MemberLayout::of_ring(disk, place, ring_bytes, Some(delay))
     }
 
-    /// As [`MemberLayout::ring`], or with a delay as [`MemberLayout::failover`], in directories that
-    /// are held open.
+    /// As [`MemberLayout::ring`], or with a delay as [`MemberLayout::failover`], in directories
+    /// that are held open.
     #[must_use]
     pub fn ring_in_open_directories(
         disk: Directory,

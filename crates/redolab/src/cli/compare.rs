@@ -67,9 +67,9 @@ pub(crate) struct CompareArgs {
         conflicts_with = "on"
     )]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device, the address of a database server,
-    /// a private server (postgres:/u01) or members as in `run --members` (mirror:/u01,/u02,
-    /// race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice
+    /// A target to measure: a name with a directory, a raw device, the address of a database
+    /// server, a private server (postgres:/u01) or members as `run --members` takes them
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least

@@ -1,4 +1,5 @@
-//! `--members`: which directories hold a log, what they do for each other, and the options of a ring.
+//! `--members`: which directories hold a log, what they do for each other, and the options of a
+//! ring.
 //!
 //! What it must not know: what is measured there, and whether the directories can be used.
 

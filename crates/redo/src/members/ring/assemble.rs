@@ -130,8 +130,8 @@ impl RingAssembly {
         Ok(opened)
     }
 
-    /// The announcement of the ring, if it is used, and what it holds, where that counts; or why the
-    /// log is opened without it.
+    /// The announcement of the ring, if it is used, and what it holds, where that counts; or why
+    /// the log is opened without it.
     ///
     /// # Errors
     /// What refuses the opening.
@@ -257,8 +257,8 @@ impl RingAssembly {
         Ok(copied)
     }
 
-    /// Hands each seal unit of the batches of which the disk lacks a block to `take`, with its place
-    /// on the disk; returns how many blocks are lacking.
+    /// Hands each seal unit of the batches of which the disk lacks a block to `take`, with its
+    /// place on the disk; returns how many blocks are lacking.
     pub(super) fn each_lacking(
         &self,
         batches: &Batches,
