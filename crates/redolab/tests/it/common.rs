@@ -359,7 +359,10 @@ pub fn row(h: &Histogram) -> Row {
             log_checkpoints: Some(3),
             archived_files: Some(2),
             archived_bytes: Some(1 << 20),
-            ..measure::run::LogLifeFigures::default()
+            neighbour_fsyncs: Some(40),
+            neighbour_fsync_p50_us: Some(250.5),
+            neighbour_fsync_p99_us: Some(900.25),
+            neighbour_fsync_max_us: Some(1200.5),
         }),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
