@@ -283,7 +283,12 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     out.push_str(&back_end::text(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
-        out.push_str(&verdict::text(verdict, style, verbose));
+        out.push_str(&verdict::text(
+            verdict,
+            &run.validity.problems,
+            style,
+            verbose,
+        ));
     } else {
         out.push_str(&verdict::findings(run, style, verbose));
     }

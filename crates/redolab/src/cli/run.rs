@@ -245,7 +245,8 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
 
 /// The tables of a run, and what it shows.
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
+    let waits = table::waits_below(run, style);
+    let mut text = format!("{}\n{waits}", table::rows(run, style));
     if let Some(workers) = workers::workers(run, style) {
         text.push_str(&format!("\n{workers}"));
     }
