@@ -22,6 +22,7 @@ mod inspect;
 mod loads;
 mod need;
 mod probe;
+mod question;
 mod redact;
 mod report;
 mod results;

@@ -372,6 +372,7 @@ impl IdentifiedTarget {
             let parts = (beside.count() as u64).max(1);
             let part = PlannedWrites {
                 footprint_bytes: writes.footprint_bytes.div_ceil(count).saturating_mul(parts),
+                log_files: writes.log_files.div_ceil(count).saturating_mul(parts),
                 ..*writes
             };
             safety::check_plan(&part, target.room)?;

@@ -6,6 +6,7 @@
 use super::Failure;
 use super::begin::{describe, run_of};
 use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
+use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
@@ -78,6 +79,7 @@ pub fn conduct_rounds(
         return Ok(None);
     }
     say_rounds(&plan.measured, &ready, plan.rounds, console);
+    consent::ask(&prepared, console)?;
     let common = Rounds {
         prepared: &prepared,
         console,

@@ -3,6 +3,7 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod asked;
 mod background;
 mod browser;
 mod busy;
