@@ -9,6 +9,9 @@ use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::NeedArgs;
 use super::values::{self, Ladder};
 use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain};
+use crate::experiment::console::Console;
+use crate::experiment::ladder;
+use crate::experiment::load::CommitApi;
 use crate::experiment::plan::{
     ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, MeasurementPlan, PlannedTarget,
 };
@@ -50,7 +53,7 @@ pub(crate) struct CheckArgs {
     /// than processors, and with every way of waiting. It divides log file sync into I/O, group
     /// commit, CPU and log writer, with intervals. It takes about a minute, with --quick about 20
     /// seconds
-    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events"])]
+    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events", "need_from"])]
     explain_latency: bool,
     /// Exit with 3 also if the verdict is conditional
     #[arg(long)]
@@ -141,13 +144,18 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     if args.explain_latency {
         return explain::main(args, drivers);
     }
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     let store = args.store.open_to_store()?;
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
     let report = args.report_to(&store);
     args.check_report(report.as_ref())?;
     let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
+    if let Some((need, lines)) = args.need.of_production(&store, terminal.interrupt())? {
+        lines.iter().for_each(|line| args.output.say(line));
+        add_sessions(&mut plan.measured.rows, args, need.sessions);
+        plan.measured.judgement.need = need;
+    }
     let verbose = args.output.verbose;
     let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
@@ -206,6 +214,29 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
             },
         },
     })
+}
+
+/// Adds a row of LGWR-LAT1 with the number of sessions that production has, unless the numbers of
+/// jobs were named.
+fn add_sessions(rows: &mut Vec<Spec>, args: &CheckArgs, sessions: Option<u32>) {
+    let most = match args.sessions.api() {
+        Ok(CommitApi::Async { .. }) => ladder::MAX_ASYNC_JOBS,
+        _ => ladder::MAX_JOBS,
+    };
+    let Some(jobs) = sessions.filter(|n| args.jobs.is_none() && (1..=most).contains(n)) else {
+        return;
+    };
+    let is_first = |row: &Spec| row.workload.name == Workload::standard()[0].name && !row.soak;
+    if rows.iter().any(|row| is_first(row) && row.jobs == jobs) {
+        return;
+    }
+    let after = rows
+        .iter()
+        .rposition(|row| is_first(row) && row.jobs < jobs);
+    let at = after.map_or(0, |last| last + 1);
+    if let Some(row) = rows.iter().find(|row| is_first(row)).cloned() {
+        rows.insert(at, Spec { jobs, ..row });
+    }
 }
 
 /// What a device that failed leaves: the run as far as it came, shown as invalid.
@@ -312,6 +343,7 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     } else {
         out.push_str(&verdict::findings(run, style, verbose));
     }
+    out.push_str(&verdict::need_sources(&run.need));
     out.push_str(&places(run));
     out
 }

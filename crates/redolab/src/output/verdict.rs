@@ -4,7 +4,7 @@
 //! they are not listed.
 
 use super::table::Style;
-use measure::judgement::{Confidence, Finding, Verdict, Weight};
+use measure::judgement::{Confidence, Finding, Need, Verdict, Weight};
 use measure::run::{Problem, Run};
 use measure::words::sanitize;
 
@@ -30,6 +30,19 @@ pub fn text(verdict: &Verdict, problems: &[Problem], style: Style, verbose: bool
         wrap(&mut out, "  ", what, width);
     }
     out
+}
+
+/// Where the figures of the need come from; empty where all were stated.
+#[must_use]
+pub fn need_sources(need: &Need) -> String {
+    if need.sources.is_empty() {
+        return String::new();
+    }
+    let lines = need.sources.iter().map(|source| {
+        let place = sanitize::line(&source.place);
+        format!("  {}: {place}\n", source.quantity.words())
+    });
+    format!("The need comes from:\n{}", lines.collect::<String>())
 }
 
 /// What a run shows, for below its tables: its findings, and the verdict in a sentence where there

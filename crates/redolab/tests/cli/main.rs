@@ -31,6 +31,7 @@ mod loads;
 mod members;
 mod nodes;
 mod placement;
+mod production;
 mod raw;
 mod recording;
 mod redact;
