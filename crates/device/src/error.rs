@@ -25,11 +25,13 @@ pub enum DeviceError {
         /// What is wrong and what to do.
         what: String,
     },
-    /// Another process holds the log.
-    #[error("{path}: in use by another process; a redo log has one owner at a time", path = path.display())]
+    /// The log is open already, in another process or in this one.
+    #[error("{path}: {}", owned(*.by_this_process), path = path.display())]
     InUse {
         /// The locked file.
         path: PathBuf,
+        /// It is open in this process.
+        by_this_process: bool,
     },
     /// Nobody who can be seen holds the log, and yet it is locked.
     #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; if the log were opened now, those writes could overwrite new redo; try again, and check whether the device hangs", path = path.display())]
@@ -118,6 +120,17 @@ impl DeviceError {
             | DeviceError::Uring { source, .. } => rustix::io::Errno::from_io_error(source),
             _ => None,
         }
+    }
+}
+
+/// Who has the log, and what to do.
+fn owned(by_this_process: bool) -> &'static str {
+    match by_this_process {
+        true => {
+            "this process has the log open already; a redo log has one owner at a time: share the \
+             open log among threads, or drop it before it is opened again"
+        }
+        false => "in use by another process; a redo log has one owner at a time",
     }
 }
 

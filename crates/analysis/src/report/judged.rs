@@ -5,6 +5,7 @@ use super::{Content, Section, entries, origin_tag};
 use crate::envelope::{Envelope, best_commits};
 use crate::format;
 use crate::rows::{rows_of, sync_of, workloads};
+use crate::verdict::needed;
 use measure::judgement::{Finding, Verdict, Weight};
 use measure::run::Run;
 
@@ -79,25 +80,17 @@ fn capitalised(text: &str) -> String {
 
 fn need(run: &Run) -> String {
     let need = &run.need;
-    let parts: Vec<String> = [
-        need.commit_rate
-            .map(|r| format!("{} commits/s", format::digits(r))),
-        need.redo_bytes_per_s.map(|r| {
-            format!(
-                "{} MB/s of redo",
-                format::digits(r / measure::units::MB_BYTES)
-            )
-        }),
-        need.p99_ns
-            .map(|p| format!("p99 {}", format::latency(p as f64))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let parts = needed(need);
     if parts.is_empty() {
-        "none".to_owned()
-    } else {
-        parts.join(", ")
+        return "none".to_owned();
+    }
+    let sources = need.sources.iter();
+    let sources: Vec<String> = sources
+        .map(|source| format!("{}: {}", source.quantity.words(), source.place))
+        .collect();
+    match sources.as_slice() {
+        [] => parts.join(", "),
+        sources => format!("{} (from {})", parts.join(", "), sources.join("; ")),
     }
 }
 

@@ -149,7 +149,7 @@ impl CreatedFile {
             Ok(()) | Err(Errno::WOULDBLOCK) => {
                 self.keep = true;
                 let path = self.at.path().to_owned();
-                return Err(DeviceError::InUse { path });
+                return Err(super::in_use(path, None));
             }
             Err(errno) => return Err(self.error("lock", errno)),
         }

@@ -103,9 +103,15 @@ impl Log {
 /// Opens the directory that is to hold a log.
 pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
     Directory::open(directory).map_err(|source| {
+        let action = match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                "a log makes its files in a directory that exists; create the directory first"
+            }
+            _ => "open the directory for a log",
+        };
         Error::Device(DeviceError::Io {
             path: directory.to_owned(),
-            action: "open the directory for a log",
+            action,
             source,
         })
     })

@@ -20,6 +20,7 @@ use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +33,12 @@ impl Log {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
         create::refuse_unfinished(directory)?;
-        let lock = lock_exclusive_at(&at)?;
+        let lock = lock_exclusive_at(&at).map_err(|error| match error {
+            DeviceError::Io { path, source, .. } if source.kind() == ErrorKind::NotFound => {
+                no_log(&path, source)
+            }
+            error => error.into(),
+        })?;
         // Its creator may have been killed before the name was durable.
         directory.sync()?;
         let control = open_control(&at)?;
@@ -246,12 +252,21 @@ pub(super) fn check_fit(
 
 /// Opens the directory that a user named.
 pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
-    Directory::open(directory).map_err(|source| {
-        Error::Device(DeviceError::Io {
-            path: directory.to_owned(),
-            action: "no redo log here",
-            source,
-        })
+    Directory::open(directory).map_err(|source| no_log(directory, source))
+}
+
+/// What is missing where a log is to be opened, and what to do.
+fn no_log(path: &Path, source: std::io::Error) -> Error {
+    let action = match source.kind() {
+        ErrorKind::NotFound => {
+            "no redo log here; name the directory of a log, or make one first (LogBuilder::create)"
+        }
+        _ => "no redo log here",
+    };
+    Error::Device(DeviceError::Io {
+        path: path.to_owned(),
+        action,
+        source,
     })
 }
 
@@ -289,13 +304,8 @@ pub(super) fn open_control_read_only(
 }
 
 fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
-    let bytes = at.file_bytes().map_err(|source| {
-        Error::Device(DeviceError::Io {
-            path: at.path().to_owned(),
-            action: "no redo log here",
-            source,
-        })
-    })?;
+    let bytes = at.file_bytes();
+    let bytes = bytes.map_err(|source| no_log(at.path(), source))?;
     if bytes.is_some_and(|bytes| bytes != CONTROL_BYTES) {
         return Err(Error::NotALog {
             path: at.path().to_owned(),

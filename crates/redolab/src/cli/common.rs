@@ -430,6 +430,10 @@ pub(crate) struct SafetyArgs {
     /// Print what would be done and written, then stop
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
+    /// Do not ask before more than 10 GiB are written. redolab asks only if standard input and
+    /// standard error are a terminal
+    #[arg(short, long, help_heading = "Safety")]
+    pub(crate) yes: bool,
 }
 
 #[cfg(test)]

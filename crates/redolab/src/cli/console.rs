@@ -3,6 +3,7 @@
 
 use super::CommandError;
 use super::common::{OutputArgs, audience};
+use super::question;
 use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
@@ -38,6 +39,8 @@ pub(super) struct Terminal<'a> {
     report: Option<ReportTo<'a>>,
     phase: RefCell<Option<Phase>>,
     problem: Cell<Option<CommandError>>,
+    /// Questions are answered with yes.
+    agrees: bool,
 }
 
 impl<'a> Terminal<'a> {
@@ -57,7 +60,16 @@ impl<'a> Terminal<'a> {
             report,
             phase: RefCell::new(None),
             problem: Cell::new(None),
+            agrees: false,
         })
+    }
+
+    /// The terminal where `yes` answers every question.
+    pub(super) fn agreeing(self, yes: bool) -> Terminal<'a> {
+        Terminal {
+            agrees: yes,
+            ..self
+        }
     }
 
     /// Why a report was not written. A report that cannot be written costs neither the run nor its
@@ -128,6 +140,10 @@ impl Console for Terminal<'_> {
 
     fn interrupt(&self) -> &Interrupt {
         &self.interrupt
+    }
+
+    fn confirm(&self, question: &str) -> bool {
+        self.agrees || question::ask(question, &self.interrupt)
     }
 
     fn allow(&self, budget: &Arc<Budget>) {

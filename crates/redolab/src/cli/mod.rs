@@ -23,6 +23,7 @@ mod loads;
 mod members;
 mod need;
 mod probe;
+mod question;
 mod redact;
 mod report;
 mod results;

@@ -55,9 +55,9 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
             judgement: JudgementPlan::default(),
         },
     };
-    let store = args.store.open()?;
+    let store = args.store.open_to_store()?;
     args.output.check_beside(&store)?;
-    let terminal = Terminal::new(&args.output, None)?;
+    let terminal = Terminal::new(&args.output, None)?.agreeing(args.safety.yes);
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };

@@ -39,6 +39,7 @@ across the flush threshold of 1 MB. Unlike the study, it has no archiving and no
 Loops are closed. --rate makes an open loop: each latency then counts from the time when its commit
 was due.
 
+  redolab run /u02 --jobs 1,8,32
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
@@ -46,9 +47,12 @@ was due.
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     /// A directory on the device, a raw block device (which needs --destroy), or the address of a
-    /// database server (postgres://user@host/database, mariadb://user@host/database)
-    #[arg(long = "on", value_name = "PATH", default_value = ".")]
-    path: PathBuf,
+    /// database server (postgres://user@host/database, mariadb://user@host/database) [default: .]
+    #[arg(value_name = "PATH", group = "path")]
+    place: Option<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "PATH", group = "path")]
+    on: Option<PathBuf>,
     /// Run on the null device, to measure redolab's own overhead
     #[arg(long, conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"])]
     null: bool,
@@ -184,19 +188,24 @@ impl RunOptions {
 }
 
 pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    let (path, options) = (&args.path, &args.options);
+    let options = &args.options;
+    let named = args.place.as_deref().or(args.on.as_deref());
+    let path = named.unwrap_or(Path::new("."));
     let nodes = args.nodes.clone().unwrap_or_default();
     if args.null && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
             "--nodes: the null device takes a number of logs",
         ));
     }
-    if args.path != Path::new(".") && !nodes.directories.is_empty() {
+    if named.is_some() && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
-            "--nodes names the directory of each log; leave --on away, or use a number of logs",
+            "--nodes names the directory of each log; leave PATH away, or use a number of logs",
         ));
     }
     let measured = options.plan_on(nodes.count, args.events.events)?;
+    if args.null && args.events.events {
+        fits::events_fit(&measured.rows)?;
+    }
     let plan = ExperimentPlan {
         target: match (args.null, args.places.target().or_else(|| nodes.target())) {
             (true, _) => PlannedTarget::Null,
@@ -208,9 +217,9 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
             ..measured
         },
     };
-    let (output, store) = (&options.output, options.store.open()?);
+    let (output, store) = (&options.output, options.store.open_to_store()?);
     output.check_beside(&store)?;
-    let terminal = Terminal::new(output, None)?;
+    let terminal = Terminal::new(output, None)?.agreeing(options.safety.yes);
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -245,7 +254,8 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
 
 /// The tables of a run, and what it shows.
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
+    let waits = table::waits_below(run, style);
+    let mut text = format!("{}\n{waits}", table::rows(run, style));
     if let Some(workers) = workers::workers(run, style) {
         text.push_str(&format!("\n{workers}"));
     }

@@ -256,7 +256,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
             judgement: JudgementPlan::default(),
         },
     };
-    let (output, store) = (&args.output, args.store.open()?);
+    let (output, store) = (&args.output, args.store.open_to_store()?);
     output.check_beside(&store)?;
     let terminal = Terminal::new(output, None)?;
     output.say(TPROC_C_NOTICE);

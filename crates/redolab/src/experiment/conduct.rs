@@ -8,6 +8,7 @@
 use super::Failure;
 use super::background;
 use super::begin::{begin_events, describe, describe_members, end_events, run_of};
+use super::consent;
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
@@ -49,6 +50,7 @@ pub fn conduct(
     if plan.dry_run {
         return Ok(None);
     }
+    consent::ask(&prepared, console)?;
     let mut run = run_of(&plan, &target, warning.as_deref());
     let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
     if let Err(failure) = measure(&prepared, &target, console, &mut run, &mut writer) {

@@ -31,6 +31,9 @@ pub trait Console {
     /// Whether somebody asked the experiment to end.
     fn interrupt(&self) -> &Interrupt;
 
+    /// Asks whether to go on; yes where nobody looks on.
+    fn confirm(&self, question: &str) -> bool;
+
     /// What the process may write, once that is known: whatever the console writes comes out of
     /// this too.
     fn allow(&self, budget: &Arc<Budget>);
@@ -61,6 +64,10 @@ impl Console for Silent {
 
     fn interrupt(&self) -> &Interrupt {
         &self.interrupt
+    }
+
+    fn confirm(&self, _: &str) -> bool {
+        true
     }
 
     fn allow(&self, _: &Arc<Budget>) {}

@@ -8,6 +8,7 @@
 use super::Failure;
 use super::begin::{describe, describe_members, run_of};
 use super::conduct::{announce, report};
+use super::consent;
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep};
 use super::identified::{Identified, IdentifiedTarget};
@@ -64,6 +65,7 @@ pub fn conduct_explained(
     if measured.dry_run {
         return Ok(None);
     }
+    consent::ask(&prepared, console)?;
     let mut run = run_of(measured, &identified, warning.as_deref());
     let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
     let explained = Explained {

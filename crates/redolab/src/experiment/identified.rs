@@ -371,9 +371,11 @@ impl IdentifiedTarget {
                 .all()
                 .enumerate()
                 .filter(|(at, other)| *at == own || places::same_volume(other.place.path(), path));
-            let bytes = beside.map(|(at, _)| part(at));
+            let bytes: Vec<u64> = beside.map(|(at, _)| part(at)).collect();
+            let parts = bytes.len() as u64;
             let part = PlannedWrites {
-                footprint_bytes: bytes.fold(0, u64::saturating_add),
+                footprint_bytes: bytes.into_iter().fold(0, u64::saturating_add),
+                log_files: writes.log_files.div_ceil(count).saturating_mul(parts),
                 ..*writes
             };
             safety::check_plan(&part, target.room)?;

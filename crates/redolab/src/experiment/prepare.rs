@@ -6,12 +6,15 @@ use super::expected::expected_bytes;
 use super::floor::{self, FILE_BYTES};
 use super::limits::{self, Limits, Wanted};
 use super::plan::MeasurementPlan;
+use super::row::Spec;
 use super::site;
 use super::target::Setup;
 use crate::safety::PlannedWrites;
 use analysis::thresholds::Thresholds;
 use device::SyncMethod;
+use measure::Nanos;
 use measure::run::FloorRow;
+use measure::words::size;
 use std::sync::Arc;
 
 /// Where a measurement is made, and how often.
@@ -44,6 +47,11 @@ pub(super) struct Prepared<'a> {
     pub(super) limits: Limits,
     /// What the run is judged by.
     pub(super) thresholds: Thresholds,
+    /// What is written to all targets together, bytes at most.
+    pub(super) all_bytes: u64,
+    /// How long rows and floors take on all targets together; `None` where rows end after a number
+    /// of commits.
+    pub(super) takes: Option<Nanos>,
     making_bytes: u64,
 }
 
@@ -97,14 +105,71 @@ pub(super) fn prepare_each(
     if !plan.rows.is_empty() {
         limits.lines.extend(plan.log.background.lines(&plan.log));
     }
-    let each = plans.iter().map(|plan| Prepared {
-        plan,
-        writes: writes(plan, on),
-        making_bytes: limits.making / on.all_logs().max(1),
-        limits: limits.clone(),
-        thresholds: thresholds.clone(),
+    limits.lines.extend(capped(&plan.rows));
+    let each = plans.iter().map(|plan| {
+        let writes = writes(plan, on);
+        Prepared {
+            plan,
+            all_bytes: all_bytes(plan, &writes, on),
+            takes: takes(plan, on),
+            writes,
+            making_bytes: limits.making / on.all_logs().max(1),
+            limits: limits.clone(),
+            thresholds: thresholds.clone(),
+        }
     });
     Ok(each.collect())
+}
+
+/// Says which rows may end before their time because of the redo that they write.
+fn capped(rows: &[Spec]) -> Option<String> {
+    let whole = |row: &&Spec| Spec {
+        max_redo_bytes: u64::MAX,
+        ..(*row).clone()
+    };
+    let rows = rows.iter().filter(|row| row.commits.is_none());
+    let cut: Vec<&Spec> = rows
+        .filter(|row| expected_bytes(&whole(row)) > row.max_redo_bytes)
+        .collect();
+    let first = cut.first()?;
+    let mut names: Vec<&str> = Vec::new();
+    for row in &cut {
+        if !names.contains(&row.workload.name.as_str()) {
+            names.push(&row.workload.name);
+        }
+    }
+    Some(format!(
+        "A row ends early when it has written {} of redo before its {} s are over ({}). With --time \
+         each row is measured for all of its time, however much it writes.",
+        size(first.max_redo_bytes),
+        first.time.as_secs(),
+        names.join(", ")
+    ))
+}
+
+/// What is written to all targets together.
+fn all_bytes(plan: &MeasurementPlan, writes: &PlannedWrites, on: Extent) -> u64 {
+    let all = writes.expected_bytes.saturating_mul(on.targets);
+    plan.max_write_bytes.map_or(all, |max| max.min(all))
+}
+
+/// How long rows and floors take.
+fn takes(plan: &MeasurementPlan, on: Extent) -> Option<Nanos> {
+    let mut once = Nanos::ZERO;
+    for row in &plan.rows {
+        if row.commits.is_some() {
+            return None;
+        }
+        once = once.plus(row.time).plus(row.warmup);
+    }
+    let floor = plan.floor.as_ref().map_or(Nanos::ZERO, |floor| {
+        let points = floor.points().len() as u64;
+        floor
+            .placement
+            .plus(Nanos(floor.time.0.saturating_mul(points)))
+    });
+    let rounds = Nanos(once.0.saturating_mul(on.rounds.into())).plus(floor);
+    Some(Nanos(rounds.0.saturating_mul(on.targets)))
 }
 
 /// What is about to be written to each target.
@@ -126,9 +191,18 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
         written = written.saturating_add(once.saturating_mul(u64::from(on.rounds)));
     }
     let expected = written.saturating_add(footprint);
+    let has_log = !plan.rows.is_empty() && plan.log.stripe.is_none();
+    let files = u64::from(plan.log.shape.groups) * plan.log.copies() * u64::from(on.logs);
     PlannedWrites {
         footprint_bytes: footprint,
+        log_files: if has_log {
+            files * u64::from(plan.log.nodes.max(1))
+        } else {
+            0
+        },
+        log_file_bytes: plan.log.shape.file_bytes,
         device_bytes: device,
+        expected_bytes: expected,
         write_bytes: plan
             .max_write_bytes
             .map_or(expected, |max| max.min(expected)),

@@ -6,6 +6,7 @@
 use super::Failure;
 use super::begin::{describe, describe_members, run_of};
 use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
+use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
@@ -83,6 +84,10 @@ pub fn conduct_rounds(
         return Ok(None);
     }
     say_rounds(&plan.measured, &ready, plan.rounds, console);
+    let largest = ready.iter().map(|ready| &ready.prepared);
+    if let Some(largest) = largest.max_by_key(|prepared| prepared.all_bytes) {
+        consent::ask(largest, console)?;
+    }
     let common = Rounds {
         console,
         store,

@@ -74,7 +74,7 @@ impl RowRunner<'_> {
         let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let mut drafts = Drafts::new(&self.limits.budget);
-        let mut shortened = Vec::new();
+        let (mut shortened, mut capped) = (Vec::new(), Vec::new());
         for (index, spec) in specs.iter().enumerate() {
             if !self.give_share(log, &specs[index..], index) {
                 shortened.push(format!("{} was left out", row_name(spec)));
@@ -98,6 +98,7 @@ impl RowRunner<'_> {
                     continue;
                 }
             }
+            capped.extend(capped_row(spec, &row).filter(|_| !limited.ended));
             doubt::row(&row, limited, &mut run.validity);
             run.rows.push(row);
             if let Some(target) = self.target.filter(|_| index + 1 < specs.len()) {
@@ -106,6 +107,12 @@ impl RowRunner<'_> {
             drafts.write(writer, run)?;
         }
         self.say_shortened(run, &shortened);
+        if !capped.is_empty() {
+            let all = capped.join(", ");
+            self.console.say(&format!(
+                "Ended early, as announced: {all} (--time measures the whole time)."
+            ));
+        }
         Ok(())
     }
 
@@ -188,6 +195,14 @@ fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
         ended: meter.ended_ns().is_some() && asked != row.commits,
         stopped: meter.has_stopped(),
     }
+}
+
+/// A row that ended because it had written all the redo that it may.
+fn capped_row(spec: &Spec, row: &Row) -> Option<String> {
+    let elapsed_s = row.elapsed_s?;
+    let is_early = spec.commits.is_none() && elapsed_s < spec.time.as_secs();
+    let has_written = row.redo().redo_size_bytes? >= spec.max_redo_bytes;
+    (is_early && has_written).then(|| format!("{} after {elapsed_s:.1} s", row_name(spec)))
 }
 
 /// What `--max-write` made of a row that was ended early.
@@ -284,4 +299,42 @@ pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
     );
     let row = row::run(&mut lab, 1, &spec)?;
     Ok(row.elapsed_ns.unwrap_or(0) as f64 / row.commits.unwrap_or(0).max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::run::RedoFigures;
+
+    #[test]
+    fn a_row_that_wrote_all_it_may_before_its_time_is_named() {
+        let spec = |max_redo_bytes, commits| Spec {
+            max_redo_bytes,
+            commits,
+            ..Spec::closed(
+                Workload::standard().remove(0),
+                8,
+                Nanos::from_secs(4),
+                Nanos::ZERO,
+            )
+        };
+        let row = |elapsed_s, bytes| Row {
+            elapsed_s: Some(elapsed_s),
+            redo: Some(RedoFigures {
+                redo_size_bytes: Some(bytes),
+                ..RedoFigures::default()
+            }),
+            ..Row::default()
+        };
+        let early = capped_row(&spec(100, None), &row(2.0, 100));
+        assert_eq!(early.as_deref(), Some("LGWR-LAT1 with 8 jobs after 2.0 s"));
+        for (spec, row) in [
+            (spec(100, None), row(4.0, 100)),
+            (spec(100, None), row(2.0, 99)),
+            (spec(u64::MAX, None), row(2.0, 100)),
+            (spec(100, Some(5)), row(2.0, 100)),
+        ] {
+            assert_eq!(capped_row(&spec, &row), None);
+        }
+    }
 }

@@ -131,7 +131,10 @@ pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
         parts.push(format!("{}\n", table::caption(run)));
     }
     parts.push(match &run.verdict {
-        Some(verdict) => verdict::text(verdict, style, verbose),
+        Some(verdict) => {
+            let sources = verdict::need_sources(&run.need);
+            format!("{}{sources}", verdict::text(verdict, &[], style, verbose))
+        }
         None => verdict::findings(run, style, verbose),
     });
     parts.retain(|part| !part.is_empty());

@@ -20,14 +20,17 @@ pub struct Style {
     pub frame: bool,
 }
 
+/// Tables are not wider, however wide the terminal is: longer lines are hard to follow.
+const WIDEST: usize = 200;
+
 impl Style {
     /// For standard output: as wide as the terminal, 80 to 200; 200 plain columns elsewhere.
     #[must_use]
     pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
         let width = match columns {
-            Some(columns) if is_terminal => usize::from(columns).clamp(80, 200),
+            Some(columns) if is_terminal => usize::from(columns).clamp(80, WIDEST),
             _ if is_terminal => 80,
-            _ => 200,
+            _ => WIDEST,
         };
         Style {
             width,
@@ -138,9 +141,12 @@ pub fn rows(run: &Run, style: Style) -> String {
         draw(&headings, lines.collect(), 1, style)
     );
     if dropped > 0 {
-        text.push_str(&format!(
-            "({dropped} more columns in a wider terminal, or with --format csv)\n"
-        ));
+        let columns = measure::words::plural(dropped as u64, "more column");
+        let wider = match style.frame && style.width < WIDEST {
+            true => format!("in a terminal of up to {WIDEST} characters, or "),
+            false => String::new(),
+        };
+        text.push_str(&format!("({columns} {wider}with --format csv)\n"));
     }
     text
 }
@@ -168,6 +174,12 @@ fn choose(keys: &[&str], columns: &[(&str, Vec<String>)], style: Style) -> Vec<u
 /// The wait events of every row, in milliseconds.
 #[must_use]
 pub fn waits(run: &Run, style: Style) -> String {
+    format!("{}\n{}", caption(run), waits_below(run, style))
+}
+
+/// The same, for below another table of the same run, whose caption is above.
+#[must_use]
+pub fn waits_below(run: &Run, style: Style) -> String {
     let headings = [
         "Workload",
         "Jobs",
@@ -205,7 +217,7 @@ pub fn waits(run: &Run, style: Style) -> String {
     }
     let victims = ["Over 500 ms", "p90 ms", "p50 ms", "Waits", "p99.9 ms"];
     let (headings, lines) = fit(&headings, lines, &victims, style);
-    format!("{}\n{}", caption(run), draw(&headings, lines, 3, style))
+    draw(&headings, lines, 3, style)
 }
 
 /// Leaves out columns in the order of `victims` until the rest fits.

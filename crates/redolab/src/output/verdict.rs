@@ -4,16 +4,17 @@
 //! they are not listed.
 
 use super::table::Style;
-use measure::judgement::{Confidence, Finding, Verdict, Weight};
-use measure::run::Run;
+use measure::judgement::{Confidence, Finding, Need, Verdict, Weight};
+use measure::run::{Problem, Run};
 use measure::words::sanitize;
 
 /// Longer lines are hard to read, however wide the terminal is.
 pub(super) const LINE_MAX: usize = 110;
 
-/// The verdict; plain facts only when `verbose`.
+/// The verdict; plain facts only when `verbose`. The `problems` of the run are in the caption above
+/// in full, and are named here by their ids.
 #[must_use]
-pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
+pub fn text(verdict: &Verdict, problems: &[Problem], style: Style, verbose: bool) -> String {
     let width = style.width.min(LINE_MAX);
     let mut out = format!(
         "Verdict: {}   durability: {}   performance: {}\n",
@@ -21,13 +22,27 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
         verdict.durability,
         verdict.performance
     );
-    wrap(&mut out, "  ", &verdict.summary, width);
-    reasons(&mut out, &verdict.reasons, width, verbose);
+    let summary = not_again(&verdict.summary, problems);
+    wrap(&mut out, "  ", &summary, width);
+    reasons(&mut out, &verdict.reasons, problems, (width, verbose));
     out.push_str("Not judged:\n");
     for what in &verdict.scope.not_judged {
         wrap(&mut out, "  ", what, width);
     }
     out
+}
+
+/// Where the figures of the need come from; empty where all were stated.
+#[must_use]
+pub fn need_sources(need: &Need) -> String {
+    if need.sources.is_empty() {
+        return String::new();
+    }
+    let lines = need.sources.iter().map(|source| {
+        let place = sanitize::line(&source.place);
+        format!("  {}: {place}\n", source.quantity.words())
+    });
+    format!("The need comes from:\n{}", lines.collect::<String>())
 }
 
 /// What a run shows, for below its tables: its findings, and the verdict in a sentence where there
@@ -39,15 +54,22 @@ pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
     }
     let width = style.width.min(LINE_MAX);
     let mut out = String::from("\nFindings:\n");
-    reasons(&mut out, &run.findings, width, verbose);
+    let problems = &run.validity.problems;
+    reasons(&mut out, &run.findings, problems, (width, verbose));
     if let Some(verdict) = &run.verdict {
-        wrap(&mut out, "Verdict: ", &verdict.summary, width);
+        let summary = not_again(&verdict.summary, problems);
+        wrap(&mut out, "Verdict: ", &summary, width);
     }
     out
 }
 
 /// Each finding with its advice; plain facts only when `verbose`.
-fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) {
+fn reasons(
+    out: &mut String,
+    findings: &[Finding],
+    problems: &[Problem],
+    (width, verbose): (usize, bool),
+) {
     let mut facts = 0;
     for reason in findings {
         let mark = match reason.weight {
@@ -60,7 +82,8 @@ fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) 
                 continue;
             }
         };
-        wrap(out, mark, &claim(reason, verbose), width);
+        let claim = not_again(&claim(reason, verbose), problems);
+        wrap(out, mark, &claim, width);
         if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
             wrap(out, "      -> ", &reason.advice, width);
         }
@@ -76,6 +99,25 @@ fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) 
     if verbose {
         out.push_str("  (redolab findings ID explains the id in brackets)\n");
     }
+}
+
+/// `text` without the details of problems, which are in the caption.
+fn not_again(text: &str, problems: &[Problem]) -> String {
+    problems.iter().fold(text.to_owned(), |text, problem| {
+        let word = if problem.invalidates {
+            "Invalid"
+        } else {
+            "Doubtful"
+        };
+        let detail = problem.detail.trim_end_matches('.');
+        match detail.is_empty() {
+            true => text,
+            false => text.replace(
+                &format!("{word}: {detail}"),
+                &format!("{word}: {}, see above", problem.id),
+            ),
+        }
+    })
 }
 
 /// What is claimed, with a word where it is a suspicion, and with its id when everything is shown.
@@ -152,7 +194,7 @@ mod tests {
             width: 80,
             frame: false,
         };
-        let brief = text(&verdict(), style, false);
+        let brief = text(&verdict(), &[], style, false);
         for line in brief.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -175,10 +217,29 @@ mod tests {
             1,
             "advice only where it is needed"
         );
-        let full = text(&verdict(), style, true);
+        let full = text(&verdict(), &[], style, true);
         assert!(
             full.contains("    a fact [x.y]\n") && !full.contains("with -v"),
             "{full}"
+        );
+    }
+
+    #[test]
+    fn what_the_caption_says_is_named_and_not_printed_again() {
+        let problem = |id: &str, invalidates, detail: &str| Problem {
+            id: id.to_owned(),
+            invalidates,
+            detail: detail.to_owned(),
+        };
+        let problems = [
+            problem("busy_device", false, "others used it."),
+            problem("io_error", true, "a write failed"),
+            problem("empty", true, ""),
+        ];
+        let all = "Undetermined: Doubtful: others used it. Invalid: a write failed. Invalid: x";
+        assert_eq!(
+            not_again(all, &problems),
+            "Undetermined: Doubtful: busy_device, see above. Invalid: io_error, see above. Invalid: x"
         );
     }
 }

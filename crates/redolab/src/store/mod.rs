@@ -37,7 +37,7 @@ pub use series::row_and_event;
 pub use writer::RunWriter;
 
 use crate::folder::{Folder, is_name};
-use error::io_error;
+use error::{io_error, making_error};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -134,7 +134,7 @@ impl Store {
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(|e| io_error(path, "making the directory", e))?;
+            .map_err(|e| making_error(path, e))?;
         let root = Folder::open_root(path).map_err(|e| io_error(path, "opening", e))?;
         let store = Store { root };
         match store.root.read(MARKER, MARKER_MAX_BYTES) {
@@ -143,6 +143,22 @@ impl Store {
             Err(e) => return Err(store.failed("reading store.json", e)),
         }
         Ok(store)
+    }
+
+    /// Whether a run can be stored here, before it is measured.
+    ///
+    /// # Errors
+    /// The system's, with what to do.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        use rustix::fs::{Access, AtFlags, accessat};
+        use rustix::io::Errno;
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        match accessat(self.root.directory(), ".", access, AtFlags::EACCESS) {
+            Err(e @ (Errno::ACCESS | Errno::ROFS | Errno::PERM)) => {
+                Err(self.failed("storing a run", e.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_marker(&self, bytes: &[u8]) -> Result<(), StoreError> {

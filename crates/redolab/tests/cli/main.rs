@@ -3,6 +3,7 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod asked;
 mod background;
 mod browser;
 mod busy;
@@ -30,6 +31,7 @@ mod loads;
 mod members;
 mod nodes;
 mod placement;
+mod production;
 mod raw;
 mod recording;
 mod redact;

@@ -6,7 +6,8 @@ use measure::imported::{
     Table,
 };
 use measure::judgement::{
-    Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
+    Answer, Confidence, Durability, Finding, Need, NeedQuantity, NeedSource, Performance, Scope,
+    Verdict, Weight,
 };
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::run::{
@@ -588,6 +589,11 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             p99_ns: Some(3),
             rated_bytes: Some(6e14),
             years: Some(5.0),
+            sessions: Some(64),
+            sources: vec![NeedSource {
+                quantity: NeedQuantity::RedoRate,
+                place: "awr.txt, load profile: Redo size".to_owned(),
+            }],
         },
         verdict: Some(verdict()),
         report: Some("r.html".to_owned()),

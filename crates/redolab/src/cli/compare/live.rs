@@ -40,10 +40,10 @@ pub(super) fn compare(
         rounds: asked.rounds,
         measured: args.plan(false)?,
     };
-    let store = args.store.open()?;
+    let store = args.store.open_to_store()?;
     args.output.check_beside(&store)?;
     args.output.check_report(asked.report)?;
-    let terminal = Terminal::new(&args.output, None)?;
+    let terminal = Terminal::new(&args.output, None)?.agreeing(args.safety.yes);
     let sides = conduct_rounds(&plan, &terminal, &store, drivers)?;
     Ok(sides.map(|sides| rounds::compare(&sides, options)))
 }

@@ -157,11 +157,7 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
             table.contains("INVALID") && table.contains(word),
             "{name}: {table}"
         );
-        let said = verdict::text(run.verdict.as_ref().expect("judged"), style, false);
-        assert!(
-            said.starts_with("Verdict: UNDETERMINED") && said.contains(word),
-            "{name}: {said}"
-        );
+        expect_in_verdict(&run, (id, word, detail), &name);
         let mut bytes = Vec::new();
         json::write(&run, &mut bytes).expect("into memory");
         let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
@@ -180,6 +176,22 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
         told += 1;
     }
     assert_eq!(told, 12);
+}
+
+/// The verdict as text has the detail of a problem, or names it where the table above has it.
+fn expect_in_verdict(run: &Run, (id, word, detail): (&str, &str, &str), name: &str) {
+    let style = table::Style::detect(false, None);
+    let judged = run.verdict.as_ref().expect("judged");
+    let said = verdict::text(judged, &[], style, false);
+    assert!(
+        said.starts_with("Verdict: UNDETERMINED") && said.contains(word),
+        "{name}: {said}"
+    );
+    let below = verdict::text(judged, &run.validity.problems, style, false);
+    assert!(
+        below.contains(&format!("Invalid: {id}, see above")) && !below.contains(detail),
+        "{name}: {below}"
+    );
 }
 
 /// A run of one row whose log writes take `mean_ms`.
