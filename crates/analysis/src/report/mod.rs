@@ -24,6 +24,7 @@ mod heat;
 mod imported;
 mod judged;
 mod links;
+mod log_options;
 mod nodes;
 mod page;
 mod reasons;
