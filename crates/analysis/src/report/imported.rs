@@ -7,9 +7,10 @@ use super::data::ReportData;
 use super::escape::esc;
 use super::figure::{Figure, Numbers, left_out, thinned};
 use super::figures::{self, SMALL};
+use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, judged, origin_tag, sweep, target, trust};
+use super::{Section, density, heat, origin_tag, sweep, target, trust};
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
@@ -27,7 +28,7 @@ const WIDE: (f64, f64) = (1060.0, 196.0);
 
 /// Everything that stands in the place of the sections of a measured run.
 pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec<Option<Section>> {
-    let mut out = vec![judged::reasons(run), judged::record(run), sources(imported)];
+    let mut out = vec![sources(imported)];
     out.extend(
         imported
             .tables
@@ -51,6 +52,23 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
     out
 }
 
+/// The figure of the first screen, taken out of its section: the waits over time, else their
+/// percentiles, else their histogram.
+pub(super) fn answer(sections: &mut [Section]) -> Option<Figure> {
+    for id in ["load", "series", "histograms", "percentiles", "density"] {
+        let Some(section) = sections.iter_mut().find(|s| s.id == id) else {
+            continue;
+        };
+        let Content::Figures(all) = &mut section.content else {
+            continue;
+        };
+        if let Some(at) = all.iter().position(|f| !f.drawing.is_empty()) {
+            return Some(all.remove(at));
+        }
+    }
+    None
+}
+
 /// The evidence contains throughput for several numbers of jobs.
 fn is_sweep(run: &Run) -> bool {
     let told = |name: &&str| {
@@ -60,14 +78,20 @@ fn is_sweep(run: &Run) -> bool {
     workloads(run).iter().any(told)
 }
 
-/// A table; `texts` are the columns that hold words, which stand to the left.
+/// A table; `texts` are the columns that hold words, which stand to the left. A column without
+/// content is left out.
 fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
+    let is_used = |i: usize| {
+        rows.iter()
+            .any(|row| row.get(i).is_some_and(|c| !c.is_empty()))
+    };
     let cells = |tag: &str, cells: &[String]| -> String {
         let one = |(i, c): (usize, &String)| match texts.contains(&i) {
             true => format!("<{tag} class=\"t\">{c}</{tag}>"),
             false => format!("<{tag}>{c}</{tag}>"),
         };
-        cells.iter().enumerate().map(one).collect()
+        let used = cells.iter().enumerate().filter(|(i, _)| is_used(*i));
+        used.map(one).collect()
     };
     let head = cells("th", head);
     let body: String = rows

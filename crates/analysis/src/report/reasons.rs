@@ -64,7 +64,8 @@ fn reason(f: &Finding, place: usize, links: &Links) -> String {
         format!("<p class=\"d\"><b>What to do:</b> {}</p>", esc(&f.advice))
     };
     format!(
-        "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}{}</div></li>",
+        "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p>{advice}\
+         <details><summary>Numbers, threshold, source</summary><p class=\"d\">{facts}</p></details>{}</div></li>",
         place + 1,
         esc(&f.claim),
         links.forward(place),

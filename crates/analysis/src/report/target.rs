@@ -10,20 +10,25 @@ use measure::run::{
     DatabaseFacts, FloorRow, PlaceFigures, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload,
     Run, TargetFacts, WorkloadInfo,
 };
-use measure::stack::{Layer, LayerKind};
+use measure::stack::{Layer, LayerKind, Stack};
 
-pub(super) fn stack(run: &Run) -> Option<Section> {
-    let target = &run.target;
-    let stack = &target.stack;
+/// The layers from the path down to the medium; empty where none is known.
+pub(super) fn layers(stack: &Stack) -> String {
     let list = entries(
         &stack.layers.iter().enumerate().collect::<Vec<_>>(),
         |(i, l)| layer(l, stack.depths.get(*i).copied().unwrap_or(0)),
     );
-    let layers = if list.is_empty() {
+    if list.is_empty() {
         String::new()
     } else {
         format!("<ol class=\"stack\">{list}</ol>")
-    };
+    }
+}
+
+pub(super) fn stack(run: &Run) -> Option<Section> {
+    let target = &run.target;
+    let stack = &target.stack;
+    let layers = layers(stack);
     let mut facts = vec![
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
@@ -41,6 +46,87 @@ pub(super) fn stack(run: &Run) -> Option<Section> {
         format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Stack))
+}
+
+/// A fact of the first screen: label, the words that matter, details.
+type Fact = (&'static str, String, String);
+
+/// The device at the bottom of a stack: model or name, size, and how the kernel sees it.
+pub(super) fn device(stack: &Stack) -> Vec<Fact> {
+    const SHOWN: usize = 2;
+    let is_device = |l: &&Layer| {
+        use LayerKind as K;
+        matches!(l.kind, K::Disk | K::Zram | K::RamDisk)
+    };
+    let disks: Vec<&Layer> = stack.layers.iter().filter(is_device).collect();
+    let mut out: Vec<Fact> = disks
+        .iter()
+        .take(SHOWN)
+        .map(|disk| {
+            let model = disk.model.as_ref().filter(|m| !m.is_empty());
+            let cache = disk.write_cache.as_ref();
+            let details = [
+                model.map(|_| disk.name.clone()),
+                Some(describe(disk).to_owned()),
+                disk.detail.clone(),
+                cache.map(|cache| format!("write cache: {cache}")),
+            ];
+            let details: Vec<String> = details.into_iter().flatten().collect();
+            let size = disk.size_bytes.map(format::bytes);
+            let words = [Some(model.unwrap_or(&disk.name).clone()), size];
+            let words: Vec<String> = words.into_iter().flatten().collect();
+            ("Device", words.join(", "), details.join(" · "))
+        })
+        .collect();
+    if disks.len() > SHOWN {
+        let more = format!("and {} more", disks.len() - SHOWN);
+        out.push(("Device", more, String::new()));
+    }
+    out
+}
+
+/// The file system at the top of a stack: mount point, type, and what it is mounted from.
+pub(super) fn volume(stack: &Stack) -> Option<Fact> {
+    let top = stack.layers.iter().find(|l| {
+        use LayerKind as K;
+        matches!(
+            l.kind,
+            K::FileSystem | K::MemoryFileSystem | K::NetworkFileSystem | K::FuseFileSystem
+        )
+    })?;
+    let between = stack.layers.iter().filter(|l| {
+        use LayerKind as K;
+        matches!(l.kind, K::Luks | K::DeviceMapper | K::Md | K::Loop)
+    });
+    let between: Vec<String> = between
+        .take(3)
+        .map(|l| format!("{} {}", kind(l), l.name))
+        .collect();
+    let words = match &top.mount_point {
+        Some(at) => format!("{}, {}", at, top.name),
+        None => top.name.clone(),
+    };
+    let from = top.source.as_ref().map(|s| format!("from {s}"));
+    let size = top.size_bytes.map(format::bytes);
+    let details: Vec<String> = [from, size].into_iter().flatten().chain(between).collect();
+    Some(("Volume", words, details.join(" · ")))
+}
+
+/// The log's files and how they were written.
+pub(super) fn log(run: &Run) -> Option<Fact> {
+    let log = run.target.redo_log()?;
+    let words = log_files(log).unwrap_or_default();
+    let details = [
+        Some(log.sync_method.clone()),
+        engine(log),
+        log.log_writer.clone(),
+    ];
+    let details: Vec<String> = details
+        .into_iter()
+        .flatten()
+        .filter(|d| !d.is_empty())
+        .collect();
+    Some(("Log", words, details.join(" · ")))
 }
 
 fn nonzero(bytes: u64) -> Option<String> {
@@ -353,12 +439,28 @@ fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     )
 }
 
+/// The shortest and the longest measured time of a row.
+fn measured_time(run: &Run) -> Option<String> {
+    let times = || {
+        run.rows
+            .iter()
+            .filter_map(|r| r.elapsed_s)
+            .filter(|s| s.is_finite())
+    };
+    let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let (least, most) = (format::digits(least), format::digits(most));
+    Some(match least == most {
+        true => format!("{least} s"),
+        false => format!("{least} to {most} s"),
+    })
+}
+
 fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
     let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
     let seconds = |s: f64| format!("{} s", format::digits(s));
     vec![
         ("Jobs", Some(jobs.join(", "))),
-        ("Measured time per row", w.time_s.map(seconds)),
+        ("Time asked for per row", w.time_s.map(seconds)),
         ("Commits per session", w.commits.map(format::count)),
         ("Warm-up per row", Some(seconds(w.warmup_s))),
         (
@@ -421,7 +523,10 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         ("Memory", nonzero(e.memory_bytes)),
         ("Frequency governor", e.governor.clone()),
     ]);
-    let mut work = vec![("Workloads", Some(run.workload.names().join(", ")))];
+    let mut work = vec![
+        ("Workloads", Some(run.workload.names().join(", "))),
+        ("Measured time per row", measured_time(run)),
+    ];
     if let WorkloadInfo::Redo(load) = &run.workload {
         work.extend(redo_work(load));
     }
