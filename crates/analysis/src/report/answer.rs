@@ -152,6 +152,16 @@ fn draw_need(chart: &mut Chart<'_>, need: Option<f64>, text: String, rows: &[&Ro
     let Some(value) = need.filter(|v| v.is_finite() && *v > 0.0) else {
         return;
     };
+    let ends = chart
+        .series
+        .first()
+        .map(|s| (s.points.first(), s.points.last()));
+    let is_left = match ends {
+        Some((Some(first), Some(last))) => {
+            (first.1 / value).ln().abs() >= (last.1 / value).ln().abs()
+        }
+        _ => true,
+    };
     let jobs = rows.first().map_or(1.0, |row| f64::from(row.jobs));
     chart.domain.push((jobs, value));
     chart.under = Some(Box::new(move |f: &Frame, svg: &mut Svg| {
@@ -159,7 +169,12 @@ fn draw_need(chart: &mut Chart<'_>, need: Option<f64>, text: String, rows: &[&Ro
         svg.line("need", (f.left, y), (f.right, y));
         // Below the line where there is no room above it.
         let y = if y - f.top < 16.0 { y + 13.0 } else { y - 5.0 };
-        svg.text("lb needed", (f.left + 6.0, y), Anchor::Start, &text);
+        // At the end where the measured line is further away.
+        let (x, anchor) = match is_left {
+            true => (f.left + 6.0, Anchor::Start),
+            false => (f.right - 6.0, Anchor::End),
+        };
+        svg.text("lb needed", (x, y), anchor, &text);
     }));
 }
 

@@ -7,10 +7,12 @@
 use super::escape::esc;
 use super::{judged, origin_tag, target};
 use crate::envelope::{Envelope, best_commits};
+use crate::findings::diagnosis;
 use crate::format;
 use crate::rows::{commit_wait_of, redo_mbps, sync_of, write_of};
+use measure::imported::Imported;
 use measure::judgement::{Need, Verdict};
-use measure::run::{Row, Run, TargetFacts};
+use measure::run::{Row, Run, TargetFacts, WaitStats};
 
 /// What stands above the contents of a run's page.
 pub(super) fn header(run: &Run) -> String {
@@ -108,7 +110,7 @@ fn host(run: &Run) -> (&'static str, String, String) {
     ("Host", name.to_owned(), details.join(" · "))
 }
 
-fn evidence_facts(evidence: &measure::imported::Imported) -> Vec<(&'static str, String, String)> {
+fn evidence_facts(evidence: &Imported) -> Vec<(&'static str, String, String)> {
     const SHOWN: usize = 3;
     let mut out: Vec<(&'static str, String, String)> = evidence
         .sources
@@ -153,7 +155,7 @@ pub(super) fn facts_html(all: &[(&'static str, String, String)]) -> String {
 
 fn answer(run: &Run) -> String {
     if run.imported.is_some() {
-        return diagnosis(run);
+        return causes(run);
     }
     let Some(verdict) = &run.verdict else {
         return format!(
@@ -169,7 +171,7 @@ fn answer(run: &Run) -> String {
          <div><dt>Performance</dt><dd>{}</dd></div>\
          <div><dt>Need</dt><dd>{}</dd></div>\
          <div><dt>Rests on</dt><dd>{}</dd></div></dl></div>",
-        esc(&without_answer(&verdict.summary, &answer)),
+        esc(&clipped(&without_answer(&verdict.summary, &answer))),
         verdict.durability,
         verdict.performance,
         esc(&need_in_words(&run.need)),
@@ -178,10 +180,10 @@ fn answer(run: &Run) -> String {
 }
 
 /// What the weightiest findings of the evidence claim.
-fn diagnosis(run: &Run) -> String {
+fn causes(run: &Run) -> String {
     let found = judged::diagnosis(run);
     let Some((first, rest)) = found.split_first() else {
-        return "<div class=\"banner none\"><p class=\"a\">No cause found</p><p class=\"s\">The evidence has no figures that show what commits wait for. The tables below have what it contains.</p></div>\n".to_owned();
+        return "<div class=\"banner none\"><p class=\"a\">No cause found</p><p class=\"s\">No finding follows from this evidence about what commits wait for: it takes figures of log file sync and log file parallel write. The figures and tables below show what it contains.</p></div>\n".to_owned();
     };
     let class = judged::tone(first.weight);
     let rest: String = rest
@@ -205,6 +207,12 @@ fn doubts(run: &Run) -> String {
     let Some(first) = problems.iter().max_by_key(|p| p.invalidates) else {
         return String::new();
     };
+    // A summary that is about this problem says it already.
+    let summary = run.verdict.as_ref().map_or("", |v| v.summary.as_str());
+    if run.validity.valid && summary.contains(&first.detail) {
+        return "<p class=\"how\"><a href=\"#validity\">All doubts about the figures</a></p>\n"
+            .to_owned();
+    }
     let word = match run.validity.valid {
         true => "Doubtful",
         false => "Invalid: do not use these figures",
@@ -215,8 +223,19 @@ fn doubts(run: &Run) -> String {
     };
     format!(
         "<p class=\"warn\">{word}. {}{more} <a href=\"#validity\">Validity</a></p>\n",
-        esc(&first.detail)
+        esc(&clipped(&first.detail))
     )
+}
+
+/// A sentence as far as the first screen has room for it.
+fn clipped(text: &str) -> String {
+    const MOST: usize = 300;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MOST).collect();
+    let end = head.rfind(' ').unwrap_or(head.len());
+    format!("{} …", head.get(..end).unwrap_or(&head))
 }
 
 /// The summary without the answer that is above it.
@@ -286,6 +305,9 @@ pub(super) struct Tile {
 /// The four figures of a run, of the row that committed most within the bound on the 99th
 /// percentile; the redo rate is of the row that wrote most.
 pub(super) fn tiles(run: &Run) -> Vec<Tile> {
+    if let Some(evidence) = &run.imported {
+        return evidence_tiles(run, evidence);
+    }
     let Some((row, bound)) = best_row(run) else {
         return redo(run).into_iter().collect();
     };
@@ -298,6 +320,59 @@ pub(super) fn tiles(run: &Run) -> Vec<Tile> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What the evidence has of the same figures; of several reports the first that has them.
+fn evidence_tiles(run: &Run, evidence: &Imported) -> Vec<Tile> {
+    let waits = waits_of(evidence);
+    let mean = |label: &'static str, known: Option<(f64, f64)>, row: Option<&WaitStats>| {
+        let (ns, count) = known.or_else(|| row.map(|w| (w.mean_ns, w.count as f64)))?;
+        let (value, unit) = split_unit(ns);
+        let note = format::plural(count.max(0.0) as u64, "wait");
+        Some(Tile {
+            label,
+            value,
+            unit,
+            note,
+        })
+    };
+    let of_row = |of: fn(&Row) -> Option<&WaitStats>| {
+        run.rows
+            .iter()
+            .find_map(|row| of(row).filter(|w| w.count > 0))
+    };
+    let commits = run.rows.iter().find_map(|r| r.commit_throughput_tps);
+    let redo = run.rows.iter().find_map(redo_mbps);
+    let plain = |label, value: Option<f64>, unit| {
+        let value = format::digits(value.filter(|v| *v > 0.0)?);
+        Some(Tile {
+            label,
+            value,
+            unit,
+            note: String::new(),
+        })
+    };
+    [
+        mean("Log file sync, mean", waits.map(|w| w.0), of_row(sync_of)),
+        mean(
+            "Log file parallel write, mean",
+            waits.map(|w| w.1),
+            of_row(write_of),
+        ),
+        plain("Commits", commits, "/s"),
+        plain("Redo", redo, "MB/s"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Mean nanoseconds and number of log file sync, then of log file parallel write, of the first
+/// report that has both.
+pub(super) fn waits_of(evidence: &Imported) -> Option<((f64, f64), (f64, f64))> {
+    diagnosis::commit_waits(evidence)
+        .first()
+        .map(|w| (w.sync, w.write))
 }
 
 /// The row, and the bound that its 99th percentile keeps, nanoseconds.

@@ -82,9 +82,10 @@ pub(super) fn change(ratio: f64) -> String {
         return "–".to_owned();
     }
     if ratio >= 3.0 {
-        return format!("{} ×", format::digits(ratio));
+        return times(ratio);
     }
-    format!("{pct:+.1} %")
+    let sign = if pct < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1} %", pct.abs())
 }
 
 fn usable(v: Option<f64>) -> Option<f64> {
@@ -184,7 +185,7 @@ pub(super) fn svg(
         let at = scale.place(tick);
         svg.line("grid", (at, TOP - 5.0), (at, bottom));
         if (at - one).abs() > 14.0 || tick == 1.0 {
-            svg.text("tk", (at, TOP - 9.0), Anchor::Middle, &times(tick));
+            svg.text("tk", (at, TOP - 9.0), Anchor::Middle, &format!("× {tick}"));
         }
     }
     svg.line("axis", (one, TOP - 5.0), (one, bottom));
@@ -290,7 +291,7 @@ pub(super) fn figure(
         n => format!(" {n} more are in the table."),
     };
     let few = winner::has_few_rounds(c);
-    let level = format::digits(100.0 * c.method.level);
+    let level = winner::level(c);
     Figure {
         drawing: winner::drawings(c, id, caption, lines),
         id: id.to_owned(),
@@ -314,6 +315,7 @@ pub(super) fn shown(value: Option<f64>, unit: &str) -> String {
         None => "–".to_owned(),
         Some(v) if unit == "ns" => format::latency(v),
         Some(v) if unit.is_empty() => format::digits(v),
+        Some(v) if unit == "1/s" => format!("{} /s", format::digits(v)),
         Some(v) => format!("{} {unit}", format::digits(v)),
     }
 }
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn changes_read_well() {
-        for (ratio, text) in [(1.066, "+6.6 %"), (0.5, "-50.0 %"), (4.95, "4.95 ×")] {
+        for (ratio, text) in [(1.066, "+6.6 %"), (0.5, "−50.0 %"), (4.95, "× 4.95")] {
             assert_eq!(change(ratio), text);
         }
         assert_eq!(change(f64::INFINITY), "–");

@@ -1,6 +1,7 @@
 //! What a run read from evidence shows: sources, tables, latency over time or sequence,
 //! diagnostics. Every text of it came from a file of somebody else and passes [`esc`].
 
+use super::bars::{self, Bar};
 use super::buckets::Buckets;
 use super::chart::{Axis, Chart};
 use super::data::ReportData;
@@ -10,7 +11,8 @@ use super::figures::{self, SMALL};
 use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, origin_tag, sweep, target, trust};
+use super::{Section, density, heat, origin_tag, sweep, target, ticks, trust};
+use crate::findings::diagnosis;
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
@@ -22,6 +24,8 @@ const LINES_MAX: usize = 400;
 const CHARTS_MAX: usize = 12;
 /// Most lines of a percentile figure.
 const CURVES_MAX: usize = 6;
+/// Points of a figure on the first screen at least.
+const FIGURE_LEAST: usize = 4;
 /// Points of a curve that says something: some fifty waits.
 const CURVE_LEAST: usize = 12;
 const WIDE: (f64, f64) = (1060.0, 196.0);
@@ -52,9 +56,13 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
     out
 }
 
-/// The figure of the first screen, taken out of its section: the waits over time, else their
-/// percentiles, else their histogram.
-pub(super) fn answer(sections: &mut [Section]) -> Option<Figure> {
+/// The figure of the first screen: what a commit's wait consists of where a report contains both
+/// waits, else a figure that is taken out of its section.
+pub(super) fn answer(run: &Run, evidence: &Imported, sections: &mut [Section]) -> Option<Figure> {
+    let waits = commit_waits(run, evidence);
+    if waits.is_some() {
+        return waits;
+    }
     for id in ["load", "series", "histograms", "percentiles", "density"] {
         let Some(section) = sections.iter_mut().find(|s| s.id == id) else {
             continue;
@@ -62,11 +70,77 @@ pub(super) fn answer(sections: &mut [Section]) -> Option<Figure> {
         let Content::Figures(all) = &mut section.content else {
             continue;
         };
-        if let Some(at) = all.iter().position(|f| !f.drawing.is_empty()) {
+        // A few waits are no picture; one of log writes or log file sync is better than others.
+        let is_shown = |f: &&Figure| !f.drawing.is_empty() && f.table.lines.len() >= FIGURE_LEAST;
+        let is_of_log = |f: &Figure| f.caption.contains("log file");
+        let best = all.iter().filter(is_shown).max_by_key(|f| is_of_log(f));
+        let at = best.and_then(|best| all.iter().position(|f| f.id == best.id));
+        if let Some(at) = at {
             return Some(all.remove(at));
         }
     }
     None
+}
+
+/// Log file sync of each report: the time of a log write, and what is beyond it.
+fn commit_waits(run: &Run, evidence: &Imported) -> Option<Figure> {
+    const REPORTS_MAX: usize = 8;
+    const PARTS: [&str; 2] = ["beyond it", "one log write"];
+    let all = diagnosis::commit_waits(evidence);
+    let bars: Vec<Bar> = all
+        .iter()
+        .take(REPORTS_MAX)
+        .map(|waits| {
+            let (sync, write) = (waits.sync.0, waits.write.0);
+            Bar {
+                label: file_name(&waits.file),
+                parts: vec![(sync - write).max(0.0), write.min(sync)],
+                note: format::latency(sync),
+            }
+        })
+        .collect();
+    let line = |waits: &diagnosis::CommitWaits| {
+        vec![
+            waits.file.clone(),
+            format::latency(waits.sync.0),
+            format::latency(waits.write.0),
+            digits(waits.sync.0 / waits.write.0),
+        ]
+    };
+    let caption = "Log file sync and the log write in it, means".to_owned();
+    let desc = "Each bar is the mean log file sync of a report.";
+    let drawing = bars::svg("answer", &caption, desc, &PARTS, &bars, ticks::latency);
+    let figure = Figure {
+        id: "answer".to_owned(),
+        topic: Topic::Answer,
+        of: String::new(),
+        caption,
+        tags: origin_tag(run),
+        how: "The bar is the mean log file sync; the coloured part is as long as log file parallel write, which the device decides. Up to as much again is group commit: a commit waits for the rest of the log write in flight, then for its own. What is beyond that has another cause.".to_owned(),
+        drawing,
+        second: String::new(),
+        table: Numbers {
+            head: ["Report", "Log file sync", "Log file parallel write", "Ratio"]
+                .map(str::to_owned)
+                .to_vec(),
+            lines: all.iter().take(LINES_MAX).map(line).collect(),
+            note: String::new(),
+        },
+        is_wide: false,
+        zoom: None,
+    };
+    Some(figure).filter(|f| !f.drawing.is_empty())
+}
+
+/// The last part of a path, as far as a label has room for it.
+fn file_name(path: &str) -> String {
+    const MOST: usize = 24;
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.chars().count() {
+        0 => "all files".to_owned(),
+        n if n <= MOST => name.to_owned(),
+        n => format!("…{}", name.chars().skip(n - MOST).collect::<String>()),
+    }
 }
 
 /// The evidence contains throughput for several numbers of jobs.

@@ -6,7 +6,7 @@
 
 use super::cases::{Concern, concern};
 use super::escape::{clean, esc};
-use super::{first, forest, judged, winner};
+use super::{first, forest, judged, reasons, winner};
 use crate::format::{self, count, digits, latency};
 use crate::rows::{commit_wait_of, redo_mbps, write_of};
 use measure::comparison::Comparison;
@@ -119,7 +119,7 @@ pub(super) fn comparison(c: &Comparison) -> String {
             text(&winner::answer(c, run)),
             text(&winner::reason(c, run))
         );
-        let level = digits(100.0 * c.method.level);
+        let level = winner::level(c);
         let _ = writeln!(
             out,
             "| | {base} | {other} | Ratio | {level} % interval | |\n| :--- | ---: | ---: | ---: | ---: | :--- |"
@@ -213,7 +213,7 @@ fn findings(run: &Run, of: Concern, out: &mut String) {
             (Concern::Fine, _) | (_, "") => String::new(),
             (_, advice) => format!(" *What to do:* {}", text(advice)),
         };
-        let _ = writeln!(out, "- {}{advice}", text(&finding.claim));
+        let _ = writeln!(out, "- {}{advice}", text(&reasons::claim(finding)));
     }
     let more = all.len().saturating_sub(FINDINGS_MAX);
     if more > 0 {

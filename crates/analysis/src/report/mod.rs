@@ -95,7 +95,7 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
     };
     let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
     let answer = match &run.imported {
-        Some(_) => imported::answer(&mut sections),
+        Some(evidence) => imported::answer(run, evidence, &mut sections),
         None => answer::figure(run),
     };
     let layers = target::layers(&run.target.stack);

@@ -4,7 +4,7 @@ use super::MAX_ENTRIES;
 use super::escape::esc;
 use super::links::Links;
 use crate::format;
-use measure::judgement::{Finding, Weight};
+use measure::judgement::{Confidence, Finding, Weight};
 
 /// A list of findings by their places, with links to what shows them.
 pub(super) fn list(
@@ -65,11 +65,19 @@ fn reason(f: &Finding, place: usize, links: &Links) -> String {
     };
     format!(
         "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p>{advice}\
-         <details><summary>Numbers, threshold, source</summary><p class=\"d\">{facts}</p></details>{}</div></li>",
+         <div class=\"more\"><details><summary>Numbers, threshold, source</summary><p class=\"d\">{facts}</p></details>{}</div></div></li>",
         place + 1,
-        esc(&f.claim),
+        esc(&claim(f)),
         links.forward(place),
     )
+}
+
+/// The claim; one that other explanations fit too is a suspicion.
+pub(super) fn claim(f: &Finding) -> String {
+    match f.confidence {
+        Confidence::Low => format!("Suspicion: {}", f.claim),
+        Confidence::Medium | Confidence::High => f.claim.clone(),
+    }
 }
 
 /// A number with its name in words and the unit that the name ends with.

@@ -68,7 +68,7 @@ pub(super) fn device(stack: &Stack) -> Vec<Fact> {
             let details = [
                 model.map(|_| disk.name.clone()),
                 Some(describe(disk).to_owned()),
-                disk.detail.clone(),
+                disk.detail.clone().filter(|d| !describe(disk).contains(d)),
                 cache.map(|cache| format!("write cache: {cache}")),
             ];
             let details: Vec<String> = details.into_iter().flatten().collect();

@@ -170,14 +170,23 @@ pub(super) fn headline(c: &Comparison, run: usize) -> Vec<&Difference> {
     all
 }
 
-/// An interval as a table shows it.
+/// An interval as a table shows it; an end that says nothing more than "open" is a bound.
 pub(super) fn interval(d: &Difference) -> String {
+    let end = |v: f64| match v {
+        v if v < 0.001 => "< 0.001".to_owned(),
+        v if v > 1000.0 => "> 1,000".to_owned(),
+        v => format::digits(v),
+    };
     match (d.ci_low, d.ci_high) {
-        (Some(low), Some(high)) => {
-            format!("{} to {}", format::digits(low), format::digits(high))
-        }
+        (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
         _ => "–".to_owned(),
     }
+}
+
+/// The confidence of the intervals, percent.
+pub(super) fn level(c: &Comparison) -> String {
+    let text = format!("{:.1}", 100.0 * c.method.level);
+    text.trim_end_matches(".0").to_owned()
 }
 
 pub(super) fn header(c: &Comparison, tags: &str) -> String {
@@ -276,7 +285,7 @@ fn table(c: &Comparison, run: usize) -> String {
         )),
         esc(name(c, 0)),
         esc(name(c, run)),
-        format::digits(100.0 * c.method.level),
+        level(c),
     )
 }
 
@@ -307,12 +316,7 @@ pub(super) fn figure(c: &Comparison, run: usize, tags: String) -> Figure {
         .map(|d| (label(d), d))
         .collect();
     let id = format!("top{run}");
-    let caption = format!(
-        "{} over {}: the first {}",
-        name(c, run),
-        name(c, 0),
-        lines.len()
-    );
+    let caption = format!("{} over {}", name(c, run), name(c, 0));
     let mut figure = forest::figure(c, &id, &caption, &lines, tags);
     figure.topic = Topic::Answer;
     figure

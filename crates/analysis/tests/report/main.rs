@@ -3,6 +3,7 @@
 
 mod compare;
 mod figures;
+mod first;
 mod fixture;
 
 use fixture::{evidence_of, judged, page, payloads, row, run_of, structure};
@@ -197,7 +198,7 @@ fn the_origin_stands_on_every_table_and_plot() {
         let mut run = judged(run_of("LGWR-LAT25"));
         run.origin = origin;
         let html = page(&run);
-        let plots = html.matches("<svg").count();
+        let plots = html.matches("<figure ").count();
         assert!(plots >= 8, "{plots} plots");
         // Each plot, three tables and the header.
         assert!(html.matches(word).count() >= plots + 4, "{word}");
