@@ -140,10 +140,16 @@ pub(super) fn figure(
     Figure::of_chart(Topic::Density, &chart, tags, HOW)
 }
 
-/// Bins with more than a wait or two; the rest is at zero.
+/// Bins with more than a wait or two; the rest is at zero, of which only the ends are drawn.
 fn line(bins: &[DensityBin]) -> Vec<(f64, f64)> {
     let share = |bin: &DensityBin| if bin.is_rare { 0.0 } else { bin.share_pct };
-    bins.iter().map(|bin| (bin.at_ns, share(bin))).collect()
+    let all: Vec<(f64, f64)> = bins.iter().map(|bin| (bin.at_ns, share(bin))).collect();
+    let is_inside = |i: usize| {
+        let near = all.get(i.saturating_sub(1)..=i + 1);
+        near.is_some_and(|near| near.len() == 3 && near.iter().all(|p| p.1 == 0.0))
+    };
+    let kept = all.iter().enumerate().filter(|(i, _)| !is_inside(*i));
+    kept.map(|(_, point)| *point).collect()
 }
 
 /// Densities and histograms of a run.

@@ -5,7 +5,7 @@
 //! row, apart from the redo rate; what is not known is left out.
 
 use super::escape::esc;
-use super::{judged, origin_tag, target};
+use super::{judged, origin_tag, reasons, target};
 use crate::envelope::{Envelope, best_commits};
 use crate::findings::diagnosis;
 use crate::format;
@@ -189,7 +189,12 @@ fn causes(run: &Run) -> String {
     let rest: String = rest
         .iter()
         .take(2)
-        .map(|f| format!("<p class=\"s\">{}</p>", esc(&f.claim)))
+        .map(|f| {
+            format!(
+                "<p class=\"s\">{}</p>",
+                esc(&capitalised(&reasons::claim(f)))
+            )
+        })
         .collect();
     let advice = match first.advice.as_str() {
         "" => String::new(),
@@ -197,7 +202,7 @@ fn causes(run: &Run) -> String {
     };
     format!(
         "<div class=\"banner {class}\"><p class=\"a long\">{}</p>{advice}{rest}</div>\n",
-        esc(&first.claim)
+        esc(&capitalised(&reasons::claim(first)))
     )
 }
 

@@ -57,6 +57,10 @@ pub(super) fn of(run: &Run) -> String {
     out
 }
 
+fn summary_of(run: &Run) -> &str {
+    run.verdict.as_ref().map_or("", |v| v.summary.as_str())
+}
+
 fn summary(run: &Run, out: &mut String) {
     let invalidating = run.validity.problems.iter().find(|p| p.invalidates);
     if let Some(problem) = invalidating {
@@ -65,7 +69,9 @@ fn summary(run: &Run, out: &mut String) {
             "**INVALID: do not use these figures.** {}\n",
             text(&problem.detail)
         );
-    } else if let Some(problem) = run.validity.problems.first() {
+    } else if let Some(problem) = run.validity.problems.first()
+        && !summary_of(run).contains(&problem.detail)
+    {
         let _ = writeln!(out, "**Doubtful.** {}\n", text(&problem.detail));
     }
     match &run.verdict {

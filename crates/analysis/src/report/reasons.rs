@@ -1,10 +1,12 @@
 //! Findings as the page lists them: claim, numbers, threshold, source and advice.
 
-use super::MAX_ENTRIES;
 use super::escape::esc;
 use super::links::Links;
 use crate::format;
 use measure::judgement::{Confidence, Finding, Weight};
+
+/// Most findings of a list: the rest is counted.
+const MAX_ENTRIES: usize = 60;
 
 /// A list of findings by their places, with links to what shows them.
 pub(super) fn list(

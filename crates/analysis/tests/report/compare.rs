@@ -93,7 +93,7 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             level: 0.95,
             resamples: 2000,
             seed: 1,
-            rounds: Some(4),
+            rounds: Some(6),
             notes: vec![s()],
         },
         runs: vec![run("flash", true), run("disk", false)],
