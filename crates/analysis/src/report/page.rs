@@ -254,7 +254,7 @@ impl Page<'_> {
             links.push_str(&format!("<li><a href=\"#{id}\">{name}</a></li>"));
         }
         format!(
-            "<div class=\"bar\"><b>redolab</b><nav aria-label=\"Page\"><ul>{links}<li><a href=\"#appendix\">Appendix</a></li></ul></nav>\
+            "<div class=\"bar\"><b>redolab</b><nav aria-label=\"Page\"><ul>{links}<li class=\"appendix\"><a href=\"#appendix\">Appendix</a></li></ul></nav>\
              <details class=\"ticket\"><summary>As Markdown</summary><pre tabindex=\"0\">{}</pre></details></div>\n",
             super::markdown::block(&self.markdown),
         )
