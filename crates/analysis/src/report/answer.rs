@@ -7,7 +7,7 @@
 
 use super::chart::{Axis, Chart, Frame, Series, SeriesStyle};
 use super::figure::{Figure, Numbers};
-use super::svg::{Anchor, Svg};
+use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
 use super::{figures, origin_tag};
 use crate::format;
@@ -147,35 +147,48 @@ fn rates(run: &Run, rows: &[&Row]) -> Chart<'static> {
     chart
 }
 
-/// A dashed line across the plot, with what is needed above it.
+/// A dashed line across the plot, with what is needed beside it where no line of the plot is.
 fn draw_need(chart: &mut Chart<'_>, need: Option<f64>, text: String, rows: &[&Row]) {
     let Some(value) = need.filter(|v| v.is_finite() && *v > 0.0) else {
         return;
     };
-    let ends = chart
-        .series
-        .first()
-        .map(|s| (s.points.first(), s.points.last()));
-    let is_left = match ends {
-        Some((Some(first), Some(last))) => {
-            (first.1 / value).ln().abs() >= (last.1 / value).ln().abs()
-        }
-        _ => true,
-    };
     let jobs = rows.first().map_or(1.0, |row| f64::from(row.jobs));
     chart.domain.push((jobs, value));
+    let lines: Vec<Vec<(f64, f64)>> = chart.series.iter().map(|s| s.points.clone()).collect();
     chart.under = Some(Box::new(move |f: &Frame, svg: &mut Svg| {
         let y = f.y.place(value);
         svg.line("need", (f.left, y), (f.right, y));
-        // Below the line where there is no room above it.
-        let y = if y - f.top < 16.0 { y + 13.0 } else { y - 5.0 };
-        // At the end where the measured line is further away.
-        let (x, anchor) = match is_left {
-            true => (f.left + 6.0, Anchor::Start),
-            false => (f.right - 6.0, Anchor::End),
-        };
-        svg.text("lb needed", (x, y), anchor, &text);
+        let at = free_place(f, y, 1.1 * width(&text), &lines);
+        svg.text("lb needed", at, Anchor::Start, &text);
     }));
+}
+
+/// Where a text of that width beside the height `y` is crossed least: its left end and base line.
+fn free_place(f: &Frame, y: f64, width: f64, lines: &[Vec<(f64, f64)>]) -> (f64, f64) {
+    const STEPS: u32 = 24;
+    let (left, right) = (f.left + 6.0, f.right - 6.0 - width);
+    let places = [left, right, f64::midpoint(left, right)];
+    let places = [y - 5.0, y + 13.0]
+        .into_iter()
+        .filter(|y| (f.top + 8.0..f.bottom - 3.0).contains(y))
+        .flat_map(|y| places.map(|x| (x, y)));
+    let is_within = |(x, y): (f64, f64), p: (f64, f64)| {
+        (x - 4.0..x + width + 4.0).contains(&p.0) && (y - 13.0..y + 5.0).contains(&p.1)
+    };
+    let crossed = |place: (f64, f64)| -> usize {
+        let pairs = lines.iter().flat_map(|line| line.windows(2));
+        let points = pairs.flat_map(|pair| {
+            let [a, b] = [pair[0], pair[1]].map(|p| (f.x.place(p.0), f.y.place(p.1)));
+            (0..=STEPS).map(move |i| {
+                let part = f64::from(i) / f64::from(STEPS);
+                (a.0 + (b.0 - a.0) * part, a.1 + (b.1 - a.1) * part)
+            })
+        });
+        points.filter(|p| is_within(place, *p)).count()
+    };
+    places
+        .min_by_key(|place| crossed(*place))
+        .unwrap_or((left, y - 5.0))
 }
 
 fn numbers(rows: &[&Row]) -> Numbers {
@@ -269,5 +282,8 @@ fn by_second(row: &Row) -> Chart<'static> {
         "Commits by second",
         "The section on seconds has the figures.",
     );
-    Chart::new(names, SIZE, axes, vec![line])
+    let mut chart = Chart::new(names, SIZE, axes, vec![line]);
+    let end = row.intervals.last().map_or(f64::NAN, |i| i.t_s);
+    chart.domain = vec![(end, f64::NAN)];
+    chart
 }

@@ -15,7 +15,7 @@ use super::heat::{self, Strip};
 use super::page::{Page, Section};
 use super::topic::Topic;
 use super::winner::name;
-use super::{density, imported, markdown, origin_class, target, winner};
+use super::{density, imported, markdown, origin_class, repeat, winner};
 use crate::format;
 use measure::WaitEvent;
 use measure::comparison::{Comparison, Condition, Difference, Distribution};
@@ -40,7 +40,7 @@ pub fn html(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> String {
     main.extend((1..c.runs.len()).map(|run| differences(c, run)));
     let mut sections = vec![runs(c), densities(c), percentiles(c), maps(c, held)];
     sections.extend(c.tables.iter().enumerate().map(|(i, t)| table(c, i, t)));
-    sections.extend([not_compared(c), method(c), target::command_of(&c.command)]);
+    sections.extend([not_compared(c), method(c), repeat::command_of(&c.command)]);
     let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
     let page = Page {
         title: format!("{}: {}", names.join(" or "), winner::answer(c, 1)),

@@ -11,7 +11,7 @@ use super::figures::{self, SMALL};
 use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, origin_tag, sweep, target, ticks, trust};
+use super::{Section, density, heat, origin_tag, repeat, sweep, ticks, trust};
 use crate::findings::diagnosis;
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
@@ -51,7 +51,7 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
         sweep::section(run, data),
         diagnostics(&run.diagnostics),
         trust::validity(run),
-        target::command(run),
+        repeat::command(run),
     ]);
     out
 }

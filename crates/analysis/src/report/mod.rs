@@ -32,7 +32,9 @@ mod links;
 mod markdown;
 mod nodes;
 mod page;
+mod place;
 mod reasons;
+mod repeat;
 pub mod sample;
 mod scale;
 mod scatter;
@@ -43,6 +45,7 @@ mod sweep;
 mod tables;
 mod target;
 mod ticks;
+mod tiles;
 mod topic;
 mod tproc_c;
 mod trust;
@@ -141,7 +144,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         nodes::nodes(run),
         trust::validity(run),
         target::environment(run),
-        target::command(run),
+        repeat::command(run),
     ]
 }
 

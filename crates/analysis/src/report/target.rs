@@ -1,5 +1,4 @@
-//! Where the log lived: the stack drawn top to bottom, the device's floor, the machine, and the
-//! command that repeats the run.
+//! Where the log lived: the stack drawn top to bottom, the device's floor, and the machine.
 
 use super::escape::esc;
 use super::topic::Topic;
@@ -46,87 +45,6 @@ pub(super) fn stack(run: &Run) -> Option<Section> {
         format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Stack))
-}
-
-/// A fact of the first screen: label, the words that matter, details.
-type Fact = (&'static str, String, String);
-
-/// The device at the bottom of a stack: model or name, size, and how the kernel sees it.
-pub(super) fn device(stack: &Stack) -> Vec<Fact> {
-    const SHOWN: usize = 2;
-    let is_device = |l: &&Layer| {
-        use LayerKind as K;
-        matches!(l.kind, K::Disk | K::Zram | K::RamDisk)
-    };
-    let disks: Vec<&Layer> = stack.layers.iter().filter(is_device).collect();
-    let mut out: Vec<Fact> = disks
-        .iter()
-        .take(SHOWN)
-        .map(|disk| {
-            let model = disk.model.as_ref().filter(|m| !m.is_empty());
-            let cache = disk.write_cache.as_ref();
-            let details = [
-                model.map(|_| disk.name.clone()),
-                Some(describe(disk).to_owned()),
-                disk.detail.clone().filter(|d| !describe(disk).contains(d)),
-                cache.map(|cache| format!("write cache: {cache}")),
-            ];
-            let details: Vec<String> = details.into_iter().flatten().collect();
-            let size = disk.size_bytes.map(format::bytes);
-            let words = [Some(model.unwrap_or(&disk.name).clone()), size];
-            let words: Vec<String> = words.into_iter().flatten().collect();
-            ("Device", words.join(", "), details.join(" · "))
-        })
-        .collect();
-    if disks.len() > SHOWN {
-        let more = format!("and {} more", disks.len() - SHOWN);
-        out.push(("Device", more, String::new()));
-    }
-    out
-}
-
-/// The file system at the top of a stack: mount point, type, and what it is mounted from.
-pub(super) fn volume(stack: &Stack) -> Option<Fact> {
-    let top = stack.layers.iter().find(|l| {
-        use LayerKind as K;
-        matches!(
-            l.kind,
-            K::FileSystem | K::MemoryFileSystem | K::NetworkFileSystem | K::FuseFileSystem
-        )
-    })?;
-    let between = stack.layers.iter().filter(|l| {
-        use LayerKind as K;
-        matches!(l.kind, K::Luks | K::DeviceMapper | K::Md | K::Loop)
-    });
-    let between: Vec<String> = between
-        .take(3)
-        .map(|l| format!("{} {}", kind(l), l.name))
-        .collect();
-    let words = match &top.mount_point {
-        Some(at) => format!("{}, {}", at, top.name),
-        None => top.name.clone(),
-    };
-    let from = top.source.as_ref().map(|s| format!("from {s}"));
-    let size = top.size_bytes.map(format::bytes);
-    let details: Vec<String> = [from, size].into_iter().flatten().chain(between).collect();
-    Some(("Volume", words, details.join(" · ")))
-}
-
-/// The log's files and how they were written.
-pub(super) fn log(run: &Run) -> Option<Fact> {
-    let log = run.target.redo_log()?;
-    let words = log_files(log).unwrap_or_default();
-    let details = [
-        Some(log.sync_method.clone()),
-        engine(log),
-        log.log_writer.clone(),
-    ];
-    let details: Vec<String> = details
-        .into_iter()
-        .flatten()
-        .filter(|d| !d.is_empty())
-        .collect();
-    Some(("Log", words, details.join(" · ")))
 }
 
 fn nonzero(bytes: u64) -> Option<String> {
@@ -188,7 +106,7 @@ fn calibrations(server: &DatabaseFacts) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-fn engine(log: &RedoLogFacts) -> Option<String> {
+pub(super) fn engine(log: &RedoLogFacts) -> Option<String> {
     let depth = match log.io_depth {
         None | Some(0 | 1) => String::new(),
         Some(n) => format!(", {n} batches in flight at most"),
@@ -196,7 +114,7 @@ fn engine(log: &RedoLogFacts) -> Option<String> {
     log.io.as_ref().map(|io| format!("{io}{depth}"))
 }
 
-fn log_files(t: &RedoLogFacts) -> Option<String> {
+pub(super) fn log_files(t: &RedoLogFacts) -> Option<String> {
     (t.log_groups > 0).then(|| {
         format!(
             "{} of {}",
@@ -211,7 +129,7 @@ fn log_buffer(log: &RedoLogFacts) -> Option<String> {
     nonzero(log.log_buffer_bytes).map(|b| b + pages)
 }
 
-fn kind(layer: &Layer) -> &'static str {
+pub(super) fn kind(layer: &Layer) -> &'static str {
     match layer.kind {
         LayerKind::Overlay => "overlay",
         LayerKind::FileSystem => "file system",
@@ -546,51 +464,7 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
     section.map(|s| s.shows(Topic::Environment))
 }
 
-pub(super) fn command(run: &Run) -> Option<Section> {
-    command_of(&run.command)
-}
-
-/// A command, quoted so that a shell takes it as it was given.
-pub(super) fn command_of(command: &[String]) -> Option<Section> {
-    if command.is_empty() {
-        return None;
-    }
-    let line: Vec<String> = command.iter().map(|a| quoted(a)).collect();
-    Section::html(
-        "repeat",
-        "Repeat this run",
-        "The command as it was given, quoted for a shell.",
-        format!(
-            "<pre tabindex=\"0\"><code>{}</code></pre>",
-            esc(&line.join(" "))
-        ),
-    )
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
-}
-
 fn cpus(cpus: &[u32]) -> Option<String> {
     let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
     (!named.is_empty()).then(|| named.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!(quoted("--jobs=1,8"), "--jobs=1,8");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }
