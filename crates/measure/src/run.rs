@@ -25,8 +25,8 @@ pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
-    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts,
-    StripeFacts, Target, TargetFacts,
+    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts, RingFacts,
+    RingFactsKind, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 

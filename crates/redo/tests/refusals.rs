@@ -101,15 +101,15 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "a newer control file",
         |d| {
-            overwrite(&control(d), 8, &[5]);
-            overwrite(&control(d), COPY_BYTES as u64 + 8, &[5]);
+            overwrite(&control(d), 8, &[6]);
+            overwrite(&control(d), COPY_BYTES as u64 + 8, &[6]);
         },
-        |e| matches!(e, Error::Version { found: 5, .. }),
+        |e| matches!(e, Error::Version { found: 6, .. }),
     ),
     (
         "a newer copy beside an older one",
-        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[5]),
-        |e| matches!(e, Error::Version { found: 5, .. }),
+        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[6]),
+        |e| matches!(e, Error::Version { found: 6, .. }),
     ),
     (
         "both copies of the control information damaged",

@@ -29,6 +29,7 @@ mod heat;
 mod imported;
 mod judged;
 mod links;
+mod log_options;
 mod markdown;
 mod nodes;
 mod page;

@@ -1,6 +1,7 @@
 //! Where the log lived: the stack drawn top to bottom, the device's floor, and the machine.
 
 use super::escape::esc;
+use super::log_options::log_options;
 use super::topic::Topic;
 use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
@@ -401,33 +402,6 @@ fn commit_write(w: &RedoWorkload) -> Option<String> {
     Some(each.join(", "))
 }
 
-fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<String>)> {
-    vec![
-        ("Log writer", log.log_writer.clone()),
-        ("Log file sync mode", log.log_file_sync.clone()),
-        ("Flush triggers", log.flush_triggers.clone()),
-        ("Log writer CPUs", cpus(&log.log_writer_cpus)),
-        ("Stripe", log.stripe.as_ref().map(ToString::to_string)),
-        ("Members", members(log)),
-    ]
-}
-
-/// What kind of members, and each one's directory, how often it was first and its window.
-fn members(log: &RedoLogFacts) -> Option<String> {
-    let each = log.members.iter().map(|member| {
-        let first = member.first;
-        let window = format::bytes(member.window_bytes);
-        let sync = if member.in_sync { "" } else { ", stale" };
-        format!(
-            "{} (first {first} times, window {window}{sync})",
-            member.directory
-        )
-    });
-    let each: Vec<String> = each.collect();
-    let kind = log.members_kind()?;
-    Some(format!("{kind}: {}", each.join(", ")))
-}
-
 pub(super) fn environment(run: &Run) -> Option<Section> {
     let e = &run.environment;
     let machine = pairs(&[
@@ -462,9 +436,4 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Environment))
-}
-
-fn cpus(cpus: &[u32]) -> Option<String> {
-    let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    (!named.is_empty()).then(|| named.join(", "))
 }

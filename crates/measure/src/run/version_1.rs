@@ -215,6 +215,7 @@ fn target(old: OldTarget, workload: &OldWorkload, imported: Option<&Imported>) -
             fallbacks: old.fallbacks,
             stripe: None,
             members: Vec::new(),
+            ring: None,
             node_directories: Vec::new(),
         }),
     };

@@ -153,7 +153,7 @@ pub(super) fn target(args: &CheckArgs) -> Result<PlannedTarget, CommandError> {
 fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
     let thresholds = args.need.thresholds()?;
     let need = args.need.need();
-    let log = args.places.log(args.log.plan()?);
+    let log = args.places.log(args.log.plan()?)?;
     let rows = specs(args)?;
     let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
     Ok(ExperimentPlan {

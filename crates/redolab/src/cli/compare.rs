@@ -5,6 +5,7 @@ mod live;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
+use super::members::MemberArgs;
 use super::report::say_where;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
@@ -43,6 +44,7 @@ pass (2ms, 5000/s).
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
   redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
+  redolab compare --on disk=/u01 --on ring=ring:/u01,/f01 --on race=race:/u01,/f01
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
 
@@ -65,8 +67,9 @@ pub(crate) struct CompareArgs {
         conflicts_with = "on"
     )]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device, the address of a database server
-    /// or a private server (postgres:/u01); at least twice
+    /// A target to measure: a name with a directory, a raw device, the address of a database
+    /// server, a private server (postgres:/u01) or members as `run --members` takes them
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
@@ -106,6 +109,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
+    members: MemberArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -130,6 +135,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let on = live::Asked {
             targets: &args.on,
             server: &args.server,
+            members: &args.members,
             rounds: args.rounds,
             report: args.report.as_deref(),
         };

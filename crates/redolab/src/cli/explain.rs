@@ -57,7 +57,7 @@ pub(super) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
 }
 
 fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
-    let log = args.places.log(args.log.plan()?);
+    let log = args.places.log(args.log.plan()?)?;
     let rows = rows(args, &log, machine::usable_cpus())?;
     Ok(ExplainPlan {
         target: target(args)?,

@@ -204,7 +204,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
             (false, None) => args.driver.target(&options.safety, path)?,
         },
         measured: MeasurementPlan {
-            log: args.places.log(measured.log),
+            log: args.places.log(measured.log)?,
             ..measured
         },
     };

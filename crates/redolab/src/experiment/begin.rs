@@ -94,6 +94,7 @@ pub(super) fn describe_members(run: &mut Run, target: &LoadTarget) {
         (&mut run.target.facts, target.driver.facts())
     {
         noted.members = found.members;
+        noted.ring = found.ring;
     }
 }
 

@@ -344,7 +344,7 @@ impl IdentifiedTarget {
         {
             console.say(&line);
         }
-        self.check_rooms(writes)?;
+        self.check_rooms(writes, &plan.log)?;
         let mut warning = None;
         for target in self.all() {
             let (busy, holders) = (target.busy(), target.holders(console)?);
@@ -362,16 +362,18 @@ impl IdentifiedTarget {
 
     /// Whether each volume has room for its part of the files; directories on one volume need
     /// theirs together.
-    fn check_rooms(&self, writes: &PlannedWrites) -> Result<(), Failure> {
+    fn check_rooms(&self, writes: &PlannedWrites, log: &LogPlan) -> Result<(), Failure> {
         let count = 1 + self.more.len() as u64;
-        for target in self.all() {
+        let part = |at: usize| log.part_of_files(writes.footprint_bytes, at, count);
+        for (own, target) in self.all().enumerate() {
             let path = target.place.path();
             let beside = self
                 .all()
-                .filter(|t| places::same_volume(t.place.path(), path));
-            let parts = (beside.count() as u64).max(1);
+                .enumerate()
+                .filter(|(at, other)| *at == own || places::same_volume(other.place.path(), path));
+            let bytes = beside.map(|(at, _)| part(at));
             let part = PlannedWrites {
-                footprint_bytes: writes.footprint_bytes.div_ceil(count).saturating_mul(parts),
+                footprint_bytes: bytes.fold(0, u64::saturating_add),
                 ..*writes
             };
             safety::check_plan(&part, target.room)?;

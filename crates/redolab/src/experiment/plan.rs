@@ -13,6 +13,7 @@ use device::{IoEngine, StripeWidth, SyncMethod};
 use measure::Nanos;
 use measure::judgement::Need;
 use measure::stack::Declaration;
+use redo::engine::ring_file_bytes;
 use redo::engine::stripe::stripe_file_bytes;
 use redo::{LogFileSync, LogWriter, Shape, Triggers};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,19 @@ pub struct NamedTarget {
     pub name: String,
     /// The target.
     pub target: PlannedTarget,
+    /// The members in its directories; `None` where the log has none.
+    #[serde(default)]
+    pub members: Option<MembersPlan>,
+}
+
+impl NamedTarget {
+    /// What is measured on this target, of what is measured on all.
+    #[must_use]
+    pub fn measured(&self, common: &MeasurementPlan) -> MeasurementPlan {
+        let mut measured = common.clone();
+        measured.log.members = self.members;
+        measured
+    }
 }
 
 /// Where a log is made.
@@ -266,6 +280,19 @@ pub struct MembersPlan {
     pub cell: u32,
     /// Directories may be on one device.
     pub same_device: bool,
+    /// The second of two members is a ring.
+    #[serde(default)]
+    pub ring: Option<RingPlan>,
+}
+
+/// A small second member, which holds what the disk does not have yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingPlan {
+    /// Size of the ring.
+    pub bytes: u64,
+    /// With failover: how long the disk may take before the ring is written; `None` where it is
+    /// always written.
+    pub failover_delay: Option<Nanos>,
 }
 
 /// Logs of a plan that names no number.
@@ -314,10 +341,29 @@ impl Default for LogPlan {
 }
 
 impl LogPlan {
-    /// How often each byte of redo is written.
+    /// How often each byte of redo is written, at most.
     #[must_use]
     pub fn copies(&self) -> u64 {
         self.members.map_or(1, |members| members.members.into())
+    }
+
+    /// Its ring, if it has one.
+    #[must_use]
+    pub fn ring(&self) -> Option<RingPlan> {
+        self.members.and_then(|members| members.ring)
+    }
+
+    /// Of `bytes` of files in `count` directories, those in the directory with that number, from 0.
+    #[must_use]
+    pub fn part_of_files(&self, bytes: u64, directory: usize, count: u64) -> u64 {
+        let Some(ring) = self.ring() else {
+            return bytes.div_ceil(count.max(1));
+        };
+        let ring = ring_file_bytes(ring.bytes);
+        match directory {
+            0 => bytes.saturating_sub(ring),
+            _ => ring,
+        }
     }
 
     /// The option by which the directories of a log that has several must be on different devices;
@@ -341,7 +387,11 @@ impl LogPlan {
             }
             None => {
                 let log = self.shape.file_bytes * u64::from(self.shape.groups);
-                (log + redo::control::CONTROL_BYTES).saturating_mul(self.copies())
+                let log = log + redo::control::CONTROL_BYTES;
+                match self.ring() {
+                    Some(ring) => log.saturating_add(ring_file_bytes(ring.bytes)),
+                    None => log.saturating_mul(self.copies()),
+                }
             }
         };
         one.saturating_mul(u64::from(self.nodes.max(1)))
@@ -385,6 +435,15 @@ mod tests {
                             width: StripeWidth::Coarse,
                             directories: 2,
                             same_device: true,
+                        }),
+                        members: sync_method.is_none().then_some(MembersPlan {
+                            members: 2,
+                            cell: 2,
+                            same_device: false,
+                            ring: Some(RingPlan {
+                                bytes: 64 << 20,
+                                failover_delay: Some(Nanos::from_millis(20)),
+                            }),
                         }),
                         ..LogPlan::default()
                     },

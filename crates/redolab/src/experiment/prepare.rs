@@ -52,6 +52,22 @@ pub(super) struct Prepared<'a> {
 /// # Errors
 /// A plan without anything to measure, a limit that holds nothing, or thresholds that are none.
 pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>, Failure> {
+    let mut prepared = prepare_each(std::slice::from_ref(plan), on)?;
+    Ok(prepared.pop().expect("as many as plans"))
+}
+
+/// The same of the plans of several targets, which differ in the places of their logs alone. What
+/// each may write is the same for all: as much as the largest needs.
+///
+/// # Errors
+/// As of [`prepare`].
+pub(super) fn prepare_each(
+    plans: &[MeasurementPlan],
+    on: Extent,
+) -> Result<Vec<Prepared<'_>>, Failure> {
+    let plan = plans.iter().max_by_key(|plan| plan.log.copies());
+    let plan = plan.expect("at least one plan");
+    let files = plans.iter().map(|plan| plan.log.footprint_bytes()).max();
     let unusable = |e: analysis::ThresholdError| Failure::Unusable(e.to_string());
     let thresholds = match plan.judgement.thresholds.as_str() {
         "" => Thresholds::default(),
@@ -69,6 +85,7 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
             limit: plan.max_write_bytes.filter(|_| on.targets > 0),
             specs: &plan.rows,
             log: &plan.log,
+            files: files.unwrap_or(0),
             method: plan.log.sync_method,
             logs: on.all_logs(),
             times: on.targets * u64::from(on.rounds),
@@ -80,13 +97,14 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
     if !plan.rows.is_empty() {
         limits.lines.extend(plan.log.background.lines(&plan.log));
     }
-    Ok(Prepared {
+    let each = plans.iter().map(|plan| Prepared {
         plan,
         writes: writes(plan, on),
         making_bytes: limits.making / on.all_logs().max(1),
-        limits,
-        thresholds,
-    })
+        limits: limits.clone(),
+        thresholds: thresholds.clone(),
+    });
+    Ok(each.collect())
 }
 
 /// What is about to be written to each target.
@@ -104,6 +122,7 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
         device = device.max(redo::engine::raw::device_bytes(&plan.log.shape));
         let rows = plan.rows.iter().map(expected_bytes);
         let once = rows.fold(0, u64::saturating_add);
+        let once = once.saturating_mul(plan.log.copies());
         written = written.saturating_add(once.saturating_mul(u64::from(on.rounds)));
     }
     let expected = written.saturating_add(footprint);

@@ -4,14 +4,14 @@
 //! time; every round is a stored run, so that nothing measured is lost when a later one fails.
 
 use super::Failure;
-use super::begin::{describe, run_of};
+use super::begin::{describe, describe_members, run_of};
 use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
-use super::prepare::{Extent, Prepared, prepare};
+use super::prepare::{Extent, Prepared, prepare_each};
 use super::rows::{RowRunner, lab_overhead};
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
@@ -22,9 +22,10 @@ use measure::words;
 use std::collections::BTreeMap;
 
 /// A target that was looked at and may be written to.
-struct ReadyTarget {
+struct ReadyTarget<'a> {
     name: String,
     target: Identified,
+    prepared: Prepared<'a>,
     warning: Option<String>,
 }
 
@@ -33,7 +34,6 @@ type MadeLog = (LoadTarget, Vec<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
-    prepared: &'a Prepared<'a>,
     console: &'a dyn Console,
     store: &'a Store,
     overhead_ns: f64,
@@ -49,8 +49,13 @@ pub fn conduct_rounds(
     store: &Store,
     drivers: &[DriverKind],
 ) -> Result<Option<Vec<LiveSide>>, Stopped> {
-    let identified = plan.targets.iter().map(|named| -> Result<_, Failure> {
-        let target = Identified::of(&named.target, &plan.measured, drivers)?;
+    let targets = plan.targets.iter();
+    let plans: Vec<MeasurementPlan> = targets
+        .map(|named| named.measured(&plan.measured))
+        .collect();
+    let targets = plan.targets.iter().zip(&plans);
+    let identified = targets.map(|(named, measured)| -> Result<_, Failure> {
+        let target = Identified::of(&named.target, measured, drivers)?;
         if matches!(target, Identified::Null) {
             let null = "rounds are not measured on the null device";
             return Err(Failure::Unusable(null.to_owned()));
@@ -72,14 +77,13 @@ pub fn conduct_rounds(
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
     };
-    let prepared = prepare(&plan.measured, extent)?;
-    let ready = announce(&prepared, identified, console)?;
+    let prepared = prepare_each(&plans, extent)?;
+    let ready = announce(prepared, identified, console)?;
     if plan.measured.dry_run {
         return Ok(None);
     }
     say_rounds(&plan.measured, &ready, plan.rounds, console);
     let common = Rounds {
-        prepared: &prepared,
         console,
         store,
         overhead_ns: lab_overhead(console.interrupt())?,
@@ -92,17 +96,18 @@ pub fn conduct_rounds(
 }
 
 /// Says what will be written to each target, and refuses what would endanger the machine.
-fn announce(
-    prepared: &Prepared<'_>,
+fn announce<'a>(
+    prepared: Vec<Prepared<'a>>,
     identified: Vec<(String, Identified)>,
     console: &dyn Console,
-) -> Result<Vec<ReadyTarget>, Failure> {
-    console.allow(&prepared.limits.budget);
-    say_rows(prepared.plan, console);
-    let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
-    let ready = identified
-        .into_iter()
-        .map(|(name, target)| -> Result<_, Failure> {
+) -> Result<Vec<ReadyTarget<'a>>, Failure> {
+    if let Some(first) = prepared.first() {
+        console.allow(&first.limits.budget);
+        say_rows(first.plan, console);
+    }
+    let ready = identified.into_iter().zip(prepared).map(
+        |((name, target), prepared)| -> Result<_, Failure> {
+            let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
             let warning = match &target {
                 Identified::Path(target) => {
                     target.announce(writes, lines, prepared.plan, console)?
@@ -117,13 +122,20 @@ fn announce(
             Ok(ReadyTarget {
                 name,
                 target,
+                prepared,
                 warning,
             })
-        });
+        },
+    );
     ready.collect()
 }
 
-fn say_rounds(plan: &MeasurementPlan, ready: &[ReadyTarget], rounds: u32, console: &dyn Console) {
+fn say_rounds(
+    plan: &MeasurementPlan,
+    ready: &[ReadyTarget<'_>],
+    rounds: u32,
+    console: &dyn Console,
+) {
     let names = names(ready);
     let timed = plan.rows.iter().all(|s| s.commits.is_none());
     let seconds: f64 = plan
@@ -142,14 +154,14 @@ fn say_rounds(plan: &MeasurementPlan, ready: &[ReadyTarget], rounds: u32, consol
     ));
 }
 
-fn names(ready: &[ReadyTarget]) -> String {
+fn names(ready: &[ReadyTarget<'_>]) -> String {
     let names: Vec<&str> = ready.iter().map(|r| r.name.as_str()).collect();
     names.join(", ")
 }
 
 impl Rounds<'_> {
     /// Makes every log, runs the rounds, and removes the logs again, also after a failure.
-    fn run(&self, ready: &[ReadyTarget], rounds: u32) -> Result<Vec<LiveSide>, Stopped> {
+    fn run(&self, ready: &[ReadyTarget<'_>], rounds: u32) -> Result<Vec<LiveSide>, Stopped> {
         let mut logs: Vec<MadeLog> = Vec::new();
         let mut outcome: Result<(), Stopped> = Ok(());
         for ready in ready {
@@ -161,7 +173,7 @@ impl Rounds<'_> {
                 }
             }
         }
-        let side = |r: &ReadyTarget| LiveSide {
+        let side = |r: &ReadyTarget<'_>| LiveSide {
             name: r.name.clone(),
             rounds: Vec::new(),
         };
@@ -182,16 +194,16 @@ impl Rounds<'_> {
         })
     }
 
-    fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
+    fn make(&self, ready: &ReadyTarget<'_>) -> Result<MadeLog, Failure> {
         let device = ready.target.device();
         let site = device
-            .map(|t| t.site(&self.prepared.plan.log, self.console))
+            .map(|t| t.site(&ready.prepared.plan.log, self.console))
             .transpose()?;
         let phase = format!("log files on {}", ready.name);
         make(
             &phase,
             &ready.target,
-            self.prepared,
+            &ready.prepared,
             site,
             &[],
             self.console,
@@ -200,7 +212,7 @@ impl Rounds<'_> {
 
     fn all(
         &self,
-        ready: &[ReadyTarget],
+        ready: &[ReadyTarget<'_>],
         logs: &[MadeLog],
         rounds: u32,
         sides: &mut [LiveSide],
@@ -221,8 +233,8 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
-        let (prepared, plan) = (self.prepared, self.prepared.plan);
+    fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget) -> Result<Round, Stopped> {
+        let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
@@ -240,6 +252,7 @@ impl Rounds<'_> {
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));
         }
+        describe_members(&mut run, log);
         judge(&mut run, &prepared.thresholds, prepared.not_judged());
         report(&mut run, writer, self.console)?;
         let mut merged = vec![BTreeMap::new(); run.rows.len()];

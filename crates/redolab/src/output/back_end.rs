@@ -49,6 +49,7 @@ pub fn text(run: &Run, style: Style) -> String {
         }
     }
     text.push_str(&super::members::text(log, style));
+    text.push_str(&super::ring::text(run));
     for fallback in &log.fallbacks {
         text.push_str(&format!("Done without: {}\n", sanitize::line(fallback)));
     }

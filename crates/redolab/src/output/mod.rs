@@ -25,6 +25,7 @@ pub mod placement;
 pub mod progress;
 pub mod r_format;
 pub mod report;
+pub mod ring;
 pub mod samples;
 pub mod slow_writes;
 pub mod stack;

@@ -33,6 +33,7 @@ mod placement;
 mod raw;
 mod recording;
 mod redact;
+mod rings;
 mod sessions;
 mod slow_writes;
 mod stored;

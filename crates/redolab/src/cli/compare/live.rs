@@ -4,9 +4,10 @@
 use super::super::CommandError;
 use super::super::common::{SafetyArgs, ServerArgs, without_password};
 use super::super::console::Terminal;
+use super::super::members::{MemberArgs, MembersChoice};
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
-use crate::experiment::plan::{NamedTarget, PlannedTarget, RoundsPlan};
+use crate::experiment::plan::{MembersPlan, NamedTarget, PlannedTarget, RoundsPlan};
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
 use measure::comparison::Comparison;
@@ -19,6 +20,8 @@ pub(super) struct Asked<'a> {
     pub(super) targets: &'a [String],
     /// The servers that are made on them, if any.
     pub(super) server: &'a ServerArgs,
+    /// Options of members that targets name.
+    pub(super) members: &'a MemberArgs,
     /// Rounds on each of them.
     pub(super) rounds: u32,
     /// The file of the report.
@@ -52,6 +55,7 @@ fn targets(
     drivers: &[DriverKind],
 ) -> Result<Vec<NamedTarget>, CommandError> {
     let mut found: Vec<NamedTarget> = Vec::new();
+    let mut all_members = Vec::new();
     for text in asked.targets {
         let shown = without_password(text);
         let (name, path) = text.split_once('=').ok_or_else(|| {
@@ -68,17 +72,45 @@ fn targets(
                 "--on {shown}: two targets have this name"
             )));
         }
+        let (target, members) = match members_of(asked, text, path)? {
+            Some((target, plan, choice)) => {
+                all_members.push(choice);
+                (target, Some(plan))
+            }
+            None => match asked.server.at_either(Path::new(path), drivers)? {
+                Some(planned) => (PlannedTarget::Managed(planned), None),
+                None => (safety.target(Path::new(path))?, None),
+            },
+        };
         found.push(NamedTarget {
             name: name.to_owned(),
-            target: match asked.server.at_either(Path::new(path), drivers)? {
-                Some(planned) => PlannedTarget::Managed(planned),
-                None => safety.target(Path::new(path))?,
-            },
+            target,
+            members,
         });
     }
+    asked.members.check(all_members.iter(), false)?;
     if found.len() < 2 {
         let message = "compare: give at least two targets with --on NAME=PATH, the base first";
         return Err(CommandError::usage(message));
     }
     Ok(found)
+}
+
+/// The members that the target `text` names with `path`; `None` where it names something else.
+fn members_of(
+    asked: &Asked<'_>,
+    text: &str,
+    path: &str,
+) -> Result<Option<(PlannedTarget, MembersPlan, MembersChoice)>, CommandError> {
+    let usage = |why: String| CommandError::usage(format!("--on {text}: {why}"));
+    let Some(choice) = MembersChoice::of_target(path).transpose().map_err(usage)? else {
+        return Ok(None);
+    };
+    if asked.server.names_driver() {
+        let why = "--driver makes a server on every target, and a server has no members; name the \
+                   driver in its own target, such as pg=postgres:/u01";
+        return Err(usage(why.to_owned()));
+    }
+    let plan = asked.members.plan(&choice)?;
+    Ok(choice.target().map(|target| (target, plan, choice)))
 }
