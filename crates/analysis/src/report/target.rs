@@ -1,5 +1,4 @@
-//! Where the log lived: the stack drawn top to bottom, the device's floor, the machine, and the
-//! command that repeats the run.
+//! Where the log lived: the stack drawn top to bottom, the device's floor, and the machine.
 
 use super::escape::esc;
 use super::log_options::log_options;
@@ -11,20 +10,25 @@ use measure::run::{
     DatabaseFacts, FloorRow, PlaceFigures, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload,
     Run, TargetFacts, WorkloadInfo,
 };
-use measure::stack::{Layer, LayerKind};
+use measure::stack::{Layer, LayerKind, Stack};
 
-pub(super) fn stack(run: &Run) -> Option<Section> {
-    let target = &run.target;
-    let stack = &target.stack;
+/// The layers from the path down to the medium; empty where none is known.
+pub(super) fn layers(stack: &Stack) -> String {
     let list = entries(
         &stack.layers.iter().enumerate().collect::<Vec<_>>(),
         |(i, l)| layer(l, stack.depths.get(*i).copied().unwrap_or(0)),
     );
-    let layers = if list.is_empty() {
+    if list.is_empty() {
         String::new()
     } else {
         format!("<ol class=\"stack\">{list}</ol>")
-    };
+    }
+}
+
+pub(super) fn stack(run: &Run) -> Option<Section> {
+    let target = &run.target;
+    let stack = &target.stack;
+    let layers = layers(stack);
     let mut facts = vec![
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
@@ -103,7 +107,7 @@ fn calibrations(server: &DatabaseFacts) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-fn engine(log: &RedoLogFacts) -> Option<String> {
+pub(super) fn engine(log: &RedoLogFacts) -> Option<String> {
     let depth = match log.io_depth {
         None | Some(0 | 1) => String::new(),
         Some(n) => format!(", {n} batches in flight at most"),
@@ -111,7 +115,7 @@ fn engine(log: &RedoLogFacts) -> Option<String> {
     log.io.as_ref().map(|io| format!("{io}{depth}"))
 }
 
-fn log_files(t: &RedoLogFacts) -> Option<String> {
+pub(super) fn log_files(t: &RedoLogFacts) -> Option<String> {
     (t.log_groups > 0).then(|| {
         format!(
             "{} of {}",
@@ -126,7 +130,7 @@ fn log_buffer(log: &RedoLogFacts) -> Option<String> {
     nonzero(log.log_buffer_bytes).map(|b| b + pages)
 }
 
-fn kind(layer: &Layer) -> &'static str {
+pub(super) fn kind(layer: &Layer) -> &'static str {
     match layer.kind {
         LayerKind::Overlay => "overlay",
         LayerKind::FileSystem => "file system",
@@ -354,12 +358,28 @@ fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     )
 }
 
+/// The shortest and the longest measured time of a row.
+fn measured_time(run: &Run) -> Option<String> {
+    let times = || {
+        run.rows
+            .iter()
+            .filter_map(|r| r.elapsed_s)
+            .filter(|s| s.is_finite())
+    };
+    let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let (least, most) = (format::digits(least), format::digits(most));
+    Some(match least == most {
+        true => format!("{least} s"),
+        false => format!("{least} to {most} s"),
+    })
+}
+
 fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
     let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
     let seconds = |s: f64| format!("{} s", format::digits(s));
     vec![
         ("Jobs", Some(jobs.join(", "))),
-        ("Measured time per row", w.time_s.map(seconds)),
+        ("Time asked for per row", w.time_s.map(seconds)),
         ("Commits per session", w.commits.map(format::count)),
         ("Warm-up per row", Some(seconds(w.warmup_s))),
         (
@@ -395,7 +415,10 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         ("Memory", nonzero(e.memory_bytes)),
         ("Frequency governor", e.governor.clone()),
     ]);
-    let mut work = vec![("Workloads", Some(run.workload.names().join(", ")))];
+    let mut work = vec![
+        ("Workloads", Some(run.workload.names().join(", "))),
+        ("Measured time per row", measured_time(run)),
+    ];
     if let WorkloadInfo::Redo(load) = &run.workload {
         work.extend(redo_work(load));
     }
@@ -413,48 +436,4 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Environment))
-}
-
-pub(super) fn command(run: &Run) -> Option<Section> {
-    command_of(&run.command)
-}
-
-/// A command, quoted so that a shell takes it as it was given.
-pub(super) fn command_of(command: &[String]) -> Option<Section> {
-    if command.is_empty() {
-        return None;
-    }
-    let line: Vec<String> = command.iter().map(|a| quoted(a)).collect();
-    Section::html(
-        "repeat",
-        "Repeat this run",
-        "The command as it was given, quoted for a shell.",
-        format!(
-            "<pre tabindex=\"0\"><code>{}</code></pre>",
-            esc(&line.join(" "))
-        ),
-    )
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!(quoted("--jobs=1,8"), "--jobs=1,8");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }
