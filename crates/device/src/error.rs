@@ -25,13 +25,13 @@ pub enum DeviceError {
         /// What is wrong and what to do.
         what: String,
     },
-    /// The log is open already, in another process or in this one.
-    #[error("{path}: {}", owned(*.by_this_process), path = path.display())]
+    /// Another process holds the log, or this one has it open already.
+    #[error("{path}: {}", in_use(*process), path = path.display())]
     InUse {
         /// The locked file.
         path: PathBuf,
-        /// It is open in this process.
-        by_this_process: bool,
+        /// The process that holds it, where it can be seen.
+        process: Option<u32>,
     },
     /// Nobody who can be seen holds the log, and yet it is locked.
     #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; if the log were opened now, those writes could overwrite new redo; try again, and check whether the device hangs", path = path.display())]
@@ -124,13 +124,18 @@ impl DeviceError {
 }
 
 /// Who has the log, and what to do.
-fn owned(by_this_process: bool) -> &'static str {
-    match by_this_process {
-        true => {
-            "this process has the log open already; a redo log has one owner at a time: share the \
-             open log among threads, or drop it before it is opened again"
-        }
-        false => "in use by another process; a redo log has one owner at a time",
+fn in_use(process: Option<u32>) -> String {
+    match process {
+        Some(process) if process == std::process::id() => "in use by this process already; share \
+             that log between threads, or drop it and its sessions first"
+            .to_owned(),
+        Some(process) => format!(
+            "in use by process {process}; a redo log has one owner at a time: wait until that \
+             process has ended, or use another log"
+        ),
+        None => "in use by another process; a redo log has one owner at a time: wait until that \
+                 process has ended, or use another log"
+            .to_owned(),
     }
 }
 

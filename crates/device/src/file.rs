@@ -37,7 +37,7 @@ use crate::error::DeviceError;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -225,14 +225,17 @@ fn lock_within(at: &DirectoryEntry, patience: Duration) -> Result<LockGuard, Dev
         let path = at.path().to_owned();
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             // Who had it before may have removed the file.
-            Ok(()) if !at.leads_to(&file) => return Err(in_use(path, None)),
+            Ok(()) if !at.leads_to(&file) => {
+                let process = None;
+                return Err(DeviceError::InUse { path, process });
+            }
             Ok(()) => return Ok(LockGuard::of(file)),
             Err(Errno::WOULDBLOCK) => {}
             Err(errno) => return Err(io_error(at.path(), "lock", errno)),
         }
-        let holder = owner::holder(at.path(), &file)?;
-        if holder.is_some_and(owner::is_alive) {
-            return Err(in_use(path, holder));
+        let process = owner::holder(at.path(), &file)?;
+        if process.is_some_and(owner::is_alive) {
+            return Err(DeviceError::InUse { path, process });
         }
         let waited = begun.elapsed();
         if waited >= patience {
@@ -240,14 +243,6 @@ fn lock_within(at: &DirectoryEntry, patience: Duration) -> Result<LockGuard, Dev
             return Err(DeviceError::Finishing { path, seconds });
         }
         std::thread::sleep(FINISHING_PAUSE);
-    }
-}
-
-/// The refusal of a file that `holder` has, as far as that is known.
-pub(crate) fn in_use(path: PathBuf, holder: Option<u32>) -> DeviceError {
-    DeviceError::InUse {
-        path,
-        by_this_process: holder == Some(std::process::id()),
     }
 }
 

@@ -25,7 +25,7 @@ pub use table::SignatureKind;
 
 use crate::error::DeviceError;
 use crate::file::{
-    FINISHING_MAX, FileSet, LockGuard, Node, Reader, SyncMethod, in_use, io_error, is_alive, owner,
+    FINISHING_MAX, FileSet, LockGuard, Node, Reader, SyncMethod, io_error, is_alive, owner,
 };
 use crate::identify::{Dev, Place, Probe, Use, User};
 use crate::ioctl;
@@ -370,8 +370,9 @@ fn lock(path: &Path, device: &OwnedFd) -> Result<(), DeviceError> {
             result => return result.map_err(|e| io_error(path, "lock", e)),
         }
     }
-    let holder = owner(path).unwrap_or_default();
-    Err(in_use(path.to_owned(), holder))
+    let process = owner(path).unwrap_or_default();
+    let path = path.to_owned();
+    Err(DeviceError::InUse { path, process })
 }
 
 /// The owner's word for one device with one content.

@@ -66,7 +66,7 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "no control file",
         |d| std::fs::remove_file(control(d)).expect("there"),
-        |e| matches!(e, Error::Device(DeviceError::Io { .. })),
+        |e| matches!(e, Error::NoLog { .. }),
     ),
     (
         "no log file",
@@ -101,15 +101,15 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "a newer control file",
         |d| {
-            overwrite(&control(d), 8, &[6]);
-            overwrite(&control(d), COPY_BYTES as u64 + 8, &[6]);
+            overwrite(&control(d), 8, &[9]);
+            overwrite(&control(d), COPY_BYTES as u64 + 8, &[9]);
         },
-        |e| matches!(e, Error::Version { found: 6, .. }),
+        |e| matches!(e, Error::Version { found: 9, .. }),
     ),
     (
         "a newer copy beside an older one",
-        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[6]),
-        |e| matches!(e, Error::Version { found: 6, .. }),
+        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[9]),
+        |e| matches!(e, Error::Version { found: 9, .. }),
     ),
     (
         "both copies of the control information damaged",
@@ -328,4 +328,81 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
     let left = std::fs::read_dir(&fresh.0).expect("there").count();
     assert_eq!(left, 0, "nothing is left behind");
     create(&fresh.0);
+}
+
+/// A way to miss a log, and what the message must contain beside the path.
+type Miss = (&'static str, fn(&Path) -> Error, &'static [&'static str]);
+
+/// What somebody who embeds the log meets first: each message names the path and what to do.
+#[test]
+fn first_mistakes_are_named_with_what_to_do() {
+    fn fails<T>(result: Result<T, Error>) -> Error {
+        result.err().expect("refused")
+    }
+    let misses: &[Miss] = &[
+        (
+            "create in a missing directory",
+            |d| fails(redo::Log::builder(d.join("none/log")).create()),
+            &["none/log: there is no such directory", "mkdir -p"],
+        ),
+        (
+            "open in a missing directory",
+            |d| fails(open_with(d.join("none"), options())),
+            &["none: there is no such directory", "mkdir -p"],
+        ),
+        (
+            "a file instead of a directory",
+            |d| {
+                std::fs::write(d.join("file"), "x").expect("writable");
+                fails(open_with(d.join("file"), options()))
+            },
+            &["file: this is not a directory: name the directory"],
+        ),
+        (
+            "open where no log is",
+            |d| fails(open_with(d, options())),
+            &[
+                "there is no redo log in this directory",
+                "create a log there",
+            ],
+        ),
+        (
+            "create over a log",
+            |d| {
+                create(d);
+                fails(redo::Log::builder(d).create())
+            },
+            &[
+                "redo.ctl: there is a redo log",
+                "nothing was changed",
+                "open it",
+            ],
+        ),
+        (
+            "create over the log files of a lost control file",
+            |d| {
+                create(d);
+                std::fs::remove_file(control(d)).expect("there");
+                fails(redo::Log::builder(d).create())
+            },
+            &["redo01.log: this file is in the way", "move it away"],
+        ),
+        (
+            "open twice in one process",
+            |d| {
+                create(d);
+                let _log = open(d);
+                fails(open_with(d, options()))
+            },
+            &["redo.ctl: in use by this process already", "share"],
+        ),
+    ];
+    for (what, miss, expected) in misses {
+        let scratch = Scratch::new();
+        let said = miss(&scratch.0).to_string();
+        let path = scratch.0.display().to_string();
+        for part in [path.as_str()].iter().chain(*expected) {
+            assert!(said.contains(part), "{what}: no {part:?} in: {said}");
+        }
+    }
 }

@@ -149,6 +149,9 @@ pub(crate) struct DumpedRecord {
     pub(crate) rba: String,
     pub(crate) bytes: u64,
     pub(crate) head_hex: String,
+    /// The bytes of `head_hex`.
+    #[serde(skip)]
+    pub(crate) head: Vec<u8>,
 }
 
 /// There is a log, and something about it is wrong; other errors say that there is none, or that
@@ -394,11 +397,12 @@ impl InspectedSalvage {
 
 impl DumpedRecord {
     fn of(rba: Rba, record: &[u8]) -> DumpedRecord {
-        let head = record.iter().take(HEAD_BYTES);
+        let head = &record[..record.len().min(HEAD_BYTES)];
         DumpedRecord {
             rba: rba.to_string(),
             bytes: record.len() as u64,
-            head_hex: head.map(|b| format!("{b:02x}")).collect(),
+            head_hex: head.iter().map(|b| format!("{b:02x}")).collect(),
+            head: head.to_vec(),
         }
     }
 }

@@ -22,8 +22,10 @@ const FIRST_MEMBER_HISTORY: u64 = 1_000_000;
 const SCHEDULES: u64 = 50_000;
 /// Kills of a round.
 const KILLS: u64 = 500;
-/// Names of the columns of `experiments/proofs/data.csv`.
-const COLUMNS: &str = "proof,round,settings,result,tests,seconds,commit,figures";
+/// Where each run of a proof appends a line.
+pub(super) const DATA: &str = "experiments/proofs/data.csv";
+/// Names of the columns of [`DATA`].
+pub(super) const COLUMNS: &str = "proof,round,settings,result,tests,seconds,commit,figures";
 
 /// The environment of a round.
 type Environment = Vec<(&'static str, String)>;
@@ -406,7 +408,7 @@ pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Out
         record::commit(root),
         figures(proof, &outcomes),
     ];
-    record::append(root, "experiments/proofs/data.csv", COLUMNS, &row)?;
+    record::append(root, DATA, COLUMNS, &row)?;
     Ok(well)
 }
 

@@ -3,9 +3,10 @@
 //! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. What an
 //! opening would refuse is asked of what an opening asks.
 
+use super::create::hold;
 use super::create::vacancy;
 use super::inspect::Inspection;
-use super::open::{hold, open_control_read_only};
+use super::open::open_control_read_only;
 use crate::control::MemberTable;
 use crate::error::Error;
 use crate::members::heal::{MemberData, lacking};

@@ -3,8 +3,8 @@
 //! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. What an
 //! opening would refuse is asked of what an opening asks.
 
+use super::create::hold;
 use super::inspect::Inspection;
-use super::open::hold;
 use super::options::Paths;
 use crate::control::RingTable;
 use crate::error::Error;

@@ -6,9 +6,10 @@
 //! What it must not know: which members may be believed (`crate::members`).
 
 use super::back_end::BackEnd;
+use super::create::hold;
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
-use super::open::{hold, open_logs, open_member_control};
+use super::open::{open_logs, open_member_control};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
 use super::{HeldLog, Log, create};
@@ -106,7 +107,7 @@ impl Log {
         let mut held = Vec::new();
         for place in &layout.places {
             match place {
-                MemberPlace::Directory(path) => held.push(create::hold(path)?),
+                MemberPlace::Directory(path) => held.push(hold(path)?),
                 MemberPlace::OpenDirectory(directory) => held.push(directory.clone()),
                 MemberPlace::Devices { .. } => {}
             }
@@ -364,7 +365,7 @@ pub(super) fn open_member(place: &MemberPlace, options: &Options) -> Result<Open
 
 fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMember, Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     let lock = lock_exclusive_at(&at)?;
     // Its creator may have been killed before the name was durable.
     directory.sync()?;
@@ -386,7 +387,11 @@ fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMemb
 pub(super) fn is_absence(error: &Error) -> bool {
     match error {
         Error::Device(DeviceError::InUse { .. }) => false,
-        Error::Device(_) | Error::ControlDamaged { .. } | Error::Unfinished { .. } => true,
+        Error::Device(_)
+        | Error::NoDirectory { .. }
+        | Error::NoLog { .. }
+        | Error::ControlDamaged { .. }
+        | Error::Unfinished { .. } => true,
         _ => false,
     }
 }

@@ -20,7 +20,6 @@ use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,13 +31,8 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
-        create::refuse_unfinished(directory)?;
-        let lock = lock_exclusive_at(&at).map_err(|error| match error {
-            DeviceError::Io { path, source, .. } if source.kind() == ErrorKind::NotFound => {
-                no_log(&path, source)
-            }
-            error => error.into(),
-        })?;
+        create::require_log(directory)?;
+        let lock = lock_exclusive_at(&at)?;
         // Its creator may have been killed before the name was durable.
         directory.sync()?;
         let control = open_control(&at)?;
@@ -250,26 +244,6 @@ pub(super) fn check_fit(
     Ok(())
 }
 
-/// Opens the directory that a user named.
-pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
-    Directory::open(directory).map_err(|source| no_log(directory, source))
-}
-
-/// What is missing where a log is to be opened, and what to do.
-fn no_log(path: &Path, source: std::io::Error) -> Error {
-    let action = match source.kind() {
-        ErrorKind::NotFound => {
-            "no redo log here; name the directory of a log, or make one first (LogBuilder::create)"
-        }
-        _ => "no redo log here",
-    };
-    Error::Device(DeviceError::Io {
-        path: path.to_owned(),
-        action,
-        source,
-    })
-}
-
 pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
     ControlFile::load(control_device(at)?, at.path())
 }
@@ -292,7 +266,7 @@ pub(super) fn open_control_read_only(
     directory: &Directory,
 ) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     expect_control(&at)?;
     let names = [Paths::CONTROL.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES)?;
@@ -304,8 +278,13 @@ pub(super) fn open_control_read_only(
 }
 
 fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
-    let bytes = at.file_bytes();
-    let bytes = bytes.map_err(|source| no_log(at.path(), source))?;
+    let bytes = at.file_bytes().map_err(|source| {
+        Error::Device(DeviceError::Io {
+            path: at.path().to_owned(),
+            action: "no redo log here",
+            source,
+        })
+    })?;
     if bytes.is_some_and(|bytes| bytes != CONTROL_BYTES) {
         return Err(Error::NotALog {
             path: at.path().to_owned(),

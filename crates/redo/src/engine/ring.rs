@@ -7,7 +7,7 @@
 //! What it must not know: what of the ring counts (`crate::members::ring`).
 
 use super::back_end::BackEnd;
-use super::create::{self, Progress};
+use super::create::{Progress, hold};
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, RingPlace};
 use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member};
@@ -54,7 +54,7 @@ impl Log {
         let table = RingTable::new(ring.kind());
         let (place, path) = (&layout.places[0], Path::new(Paths::CONTROL));
         let held = match place {
-            MemberPlace::Directory(path) => create::hold(path)?,
+            MemberPlace::Directory(path) => hold(path)?,
             MemberPlace::OpenDirectory(held) => held.clone(),
             MemberPlace::Devices { data, control } => {
                 let geometry = shape.geometry(&data.caps(), path)?;
@@ -67,7 +67,7 @@ impl Log {
         };
         let make = |log_id| match &ring.place {
             RingPlace::Directory(path) => {
-                make_file(&create::hold(path)?, ring.bytes, log_id, cancel).map(Some)
+                make_file(&hold(path)?, ring.bytes, log_id, cancel).map(Some)
             }
             RingPlace::OpenDirectory(held) => make_file(held, ring.bytes, log_id, cancel).map(Some),
             RingPlace::Device(device) => {
@@ -235,7 +235,7 @@ fn give_ring(
             return Ok((Ok(given), None, path));
         }
         RingPlace::Directory(path) => {
-            let held = super::open::hold(path);
+            let held = hold(path);
             (path.clone(), held.and_then(|held| open_file(&held, method)))
         }
         RingPlace::OpenDirectory(held) => (held.path().to_owned(), open_file(held, method)),

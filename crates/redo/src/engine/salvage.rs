@@ -5,7 +5,8 @@
 //! ago, can still be under way.
 
 use super::builder::{Layout, LogBuilder};
-use super::open::{draw_life, hold, open_control, open_logs};
+use super::create::hold;
+use super::open::{draw_life, open_control, open_logs};
 use super::options::Paths;
 use super::{Log, create, raw, stripe};
 use crate::control::ControlFile;
@@ -63,7 +64,7 @@ impl<'a> LogBuilder<'a> {
 fn in_directory(directory: &Directory, at: Rba) -> Result<Salvage, Error> {
     let path = directory.path();
     let entry = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     let _lock = lock_exclusive_at(&entry)?;
     directory.sync()?;
     let mut control = open_control(&entry)?;

@@ -53,7 +53,7 @@ pub(crate) struct InspectArgs {
     /// each record, and that no file is missing between two others
     #[arg(long, conflicts_with_all = ["dump", "verify", "no_verify", "salvage"])]
     archive: bool,
-    /// List the records
+    /// List the records: where each is, its size, and its first 32 bytes in hexadecimal and ASCII
     #[arg(long)]
     dump: bool,
     /// List at most this many records; 0 lists all

@@ -37,17 +37,12 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
         out.push_str(&self::salvage(salvage));
     }
     if let Some(dump) = &found.dump {
-        let lines = dump.iter().map(|record| {
+        out.push_str("\nThe first bytes of each record:\n");
+        for record in dump {
             let bytes = grouped(record.bytes);
-            vec![record.rba.clone(), record.head_hex.clone(), bytes]
-        });
-        out.push('\n');
-        out.push_str(&table::draw(
-            &["RBA", "Begins with", "Bytes"],
-            lines.collect(),
-            2,
-            style,
-        ));
+            out.push_str(&format!("{}  {bytes} bytes\n", record.rba));
+            out.push_str(&hex_dump(&record.head));
+        }
         let more = found.records.saturating_sub(dump.len() as u64);
         if more > 0 {
             out.push_str(&format!(
@@ -57,6 +52,27 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
         }
     }
     out
+}
+
+/// Bytes in hexadecimal and in ASCII, as `hexdump -C` prints them. What is not printable is a dot.
+fn hex_dump(bytes: &[u8]) -> String {
+    const LINE: usize = 16;
+    let line = |(at, line): (usize, &[u8])| {
+        let hex = |part: &[u8]| part.iter().map(|b| format!(" {b:02x}")).collect::<String>();
+        let (left, right) = line.split_at(line.len().min(LINE / 2));
+        let text = line.iter().map(|b| match b {
+            b' '..=b'~' => char::from(*b),
+            _ => '.',
+        });
+        let text: String = text.collect();
+        format!(
+            "  {:08x} {:<24} {:<24}  |{text}|\n",
+            at * LINE,
+            hex(left),
+            hex(right)
+        )
+    };
+    bytes.chunks(LINE).enumerate().map(line).collect()
 }
 
 /// What an archive holds.
@@ -214,4 +230,27 @@ fn groups(found: &InspectedLog, style: table::Style) -> String {
         "Wrong checksum",
     ];
     table::draw(&headings, lines.collect(), 3, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_dumped_as_hexdump_does() {
+        let bytes = b"debit 100\0\x7f\xffcredit~";
+        let expected = "  00000000  64 65 62 69 74 20 31 30  30 00 7f ff 63 72 65 64  \
+                        |debit 100...cred|\n  00000010  69 74 7e";
+        let dumped = hex_dump(bytes);
+        assert!(dumped.starts_with(expected), "{dumped}");
+        assert!(dumped.ends_with("  |it~|\n"), "{dumped}");
+        let columns = |line: &str| line.find('|');
+        let mut lines = dumped.lines();
+        assert_eq!(
+            lines.next().map(columns),
+            lines.next().map(columns),
+            "{dumped}"
+        );
+        assert_eq!(hex_dump(b""), "");
+    }
 }
