@@ -14,7 +14,7 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, layers, placement, slow_writes, table, verdict, workers};
+use crate::output::{overview, table};
 use crate::store::Store;
 use clap::Args;
 use measure::Nanos;
@@ -129,14 +129,13 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     let file = report.as_ref().map(|to| to.file("RUN"));
     args.output.check_report(file.as_deref())?;
     let terminal = Terminal::new(&args.output, report)?;
-    let verbose = args.output.verbose;
     let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(stopped) => return Err(failed(args, stopped)),
     };
     args.output
-        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
+        .emit_stored(&store, &run, |style| text(&run, args, style))?;
     terminal.reported()?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
@@ -193,8 +192,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
 fn failed(args: &CheckArgs, stopped: Stopped) -> CommandError {
     if let Some(run) = stopped.by_the_device() {
         // The failure is what is reported; this is a view of it.
-        let verbose = args.output.verbose;
-        let _ = args.output.emit_run(run, |style| text(run, style, verbose));
+        let _ = args.output.emit_run(run, |style| text(run, args, style));
     }
     stopped.into()
 }
@@ -266,39 +264,25 @@ fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
     }))
 }
 
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut out = table::rows(run, style);
-    out.push('\n');
-    if let Some(workers) = workers::workers(run, style) {
-        out.push_str(&format!("{workers}\n"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        out.push_str(&format!("{slow}\n"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        out.push_str(&format!("{layers}\n"));
-    }
-    out.push_str(&table::floor_below(run, style));
-    out.push_str(&placement::text(run, style));
-    out.push_str(&back_end::text(run, style));
-    if let Some(verdict) = &run.verdict {
-        out.push('\n');
-        out.push_str(&verdict::text(verdict, style, verbose));
-    } else {
-        out.push_str(&verdict::findings(run, style, verbose));
-    }
-    out.push_str(&places(run));
-    out
+fn text(run: &Run, args: &CheckArgs, style: table::Style) -> String {
+    let text = overview::text(run, args.output.view(), style);
+    format!("{text}{}", report_place(run))
+}
+
+/// Where the report of a run is.
+fn report_place(run: &Run) -> String {
+    run.report.as_deref().map_or_else(String::new, |report| {
+        format!("Report: {}\n", sanitize::line(report))
+    })
 }
 
 /// Where the report of a run is, and the run itself.
 pub(super) fn places(run: &Run) -> String {
-    let report = run.report.as_deref().map_or_else(String::new, |report| {
-        format!("\nReport: {}\n", sanitize::line(report))
-    });
     format!(
-        "{report}Run:    {} (redolab runs show {})\n",
-        run.run_id, run.run_id
+        "\n{}Run:    {} (redolab runs show {})\n",
+        report_place(run),
+        run.run_id,
+        run.run_id
     )
 }
 

@@ -193,7 +193,10 @@ fn no_such_format() -> CommandError {
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(format, Format::FioJson | Format::Openmetrics) {
+    if matches!(
+        format,
+        Format::FioJson | Format::Openmetrics | Format::Markdown
+    ) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -231,7 +234,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
+        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
         Format::Table => {
             bytes = comparison::text(found, style(args), output.verbose).into_bytes();
         }

@@ -65,7 +65,7 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     args.output.emit_run(&run, |style| {
         let shown = verdict::findings(&run, style, verbose);
         let places = placement::text(&run, style);
-        format!("{}{places}{shown}", table::floor(&run, style))
+        format!("{}{places}\n{shown}", table::floor(&run, style))
     })?;
     Ok(ended(&run, true))
 }

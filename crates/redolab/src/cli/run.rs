@@ -15,11 +15,10 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, layers, nodes, slow_writes, table, verdict, workers};
+use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::Run;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
@@ -214,7 +213,9 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;
+    output.emit_stored(&store, &run, |style| {
+        overview::text(&run, output.view(), style)
+    })?;
     Ok(ended(&run, true))
 }
 
@@ -241,26 +242,6 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
     }
     row.jobs = jobs;
     Ok(())
-}
-
-/// The tables of a run, and what it shows.
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
-    if let Some(workers) = workers::workers(run, style) {
-        text.push_str(&format!("\n{workers}"));
-    }
-    if let Some(nodes) = nodes::nodes(run, style) {
-        text.push_str(&format!("\n{nodes}"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        text.push_str(&format!("\n{slow}"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        text.push_str(&format!("\n{layers}"));
-    }
-    text.push_str(&back_end::text(run, style));
-    text.push_str(&verdict::findings(run, style, verbose));
-    text
 }
 
 /// The workloads that the options name: one, or a sweep's points.

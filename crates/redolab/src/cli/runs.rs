@@ -85,7 +85,7 @@ fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, Comman
     let id = store.resolve(id)?;
     let (run, complete) = store.load_any(&id)?;
     output.emit_stored(store, &run, |style| {
-        stored::tables(&run, style, output.verbose)
+        stored::tables(&run, output.view(), style)
     })?;
     Ok(ended(&run, complete))
 }

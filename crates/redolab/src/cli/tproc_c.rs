@@ -267,7 +267,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
         let findings = verdict::findings(&run, style, output.verbose);
         let layers = layers::layers(&run, style);
         let layers = layers.map_or_else(String::new, |text| format!("\n{text}"));
-        format!("{}{layers}{findings}", tproc_c::rows(&run, style))
+        format!("{}{layers}\n{findings}", tproc_c::rows(&run, style))
     })?;
     Ok(ended(&run, true))
 }

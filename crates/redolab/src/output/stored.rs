@@ -1,8 +1,7 @@
 //! What is in a run store, and one stored run, as they are shown.
 
-use super::{
-    explain, imported, layers, nodes, placement, slow_writes, table, tproc_c, verdict, workers,
-};
+use super::overview::{self, View};
+use super::{imported, table};
 use crate::store::{Entry, State};
 use measure::run::Run;
 use measure::words::{self, sanitize};
@@ -107,33 +106,10 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
     out
 }
 
-/// The tables of a run, and its verdict or findings.
-pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
-    if run.imported.is_some() {
-        return imported::text(run, style, verbose);
+/// A stored run: imported evidence, or what was measured.
+pub fn tables(run: &Run, view: View<'_>, style: table::Style) -> String {
+    match run.imported.is_some() {
+        true => imported::text(run, style, view.verbose),
+        false => overview::text(run, view, style),
     }
-    let mut parts = Vec::new();
-    if !run.rows.is_empty() {
-        parts.extend(explain::text(run, style));
-        parts.push(table::rows(run, style));
-        parts.push(table::waits(run, style));
-        parts.extend(workers::workers(run, style));
-        parts.extend(slow_writes::table(run, style));
-        parts.extend(nodes::nodes(run, style));
-        parts.extend(layers::layers(run, style));
-        parts.extend(tproc_c::tables(run, style));
-    }
-    if !run.floor.is_empty() {
-        parts.push(table::floor(run, style));
-        parts.push(placement::text(run, style));
-    }
-    if parts.is_empty() {
-        parts.push(format!("{}\n", table::caption(run)));
-    }
-    parts.push(match &run.verdict {
-        Some(verdict) => verdict::text(verdict, style, verbose),
-        None => verdict::findings(run, style, verbose),
-    });
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
 }

@@ -9,6 +9,7 @@ mod busy;
 mod capacity;
 mod check;
 mod collect;
+mod columns;
 mod compare;
 mod device_list;
 mod driver;
