@@ -184,6 +184,13 @@ impl FloorPlan {
         }
     }
 
+    /// Time that it takes, the comparison of processors included, without making its file.
+    #[must_use]
+    pub fn expected_time(&self) -> Nanos {
+        let points = self.points().len() as u64;
+        Nanos(self.time.0.saturating_mul(points)).plus(self.placement)
+    }
+
     /// Bytes of the files that it makes. A raw device has no blocks that are allocated and not
     /// written, so nothing is made for those there.
     #[must_use]

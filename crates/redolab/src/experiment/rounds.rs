@@ -12,11 +12,12 @@ use super::identified::Identified;
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare};
-use super::rows::{RowRunner, lab_overhead};
+use super::rows::{RowRunner, lab_overhead, time_of};
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
+use measure::Nanos;
 use measure::driver::DriverKind;
 use measure::words;
 use std::collections::BTreeMap;
@@ -212,7 +213,11 @@ impl Rounds<'_> {
             if round % 2 == 1 {
                 order.reverse();
             }
-            for at in order {
+            for (nth, at) in order.into_iter().enumerate() {
+                let left = (rounds - round) as usize * ready.len() - nth;
+                let each = time_of(&self.prepared.plan.rows);
+                let left = Nanos(each.0.saturating_mul(left as u64));
+                self.console.remaining(left);
                 let done = self.one(&ready[at], &logs[at].0)?;
                 sides[at].rounds.push(done);
             }
@@ -236,6 +241,7 @@ impl Rounds<'_> {
             log: &plan.log,
             console: self.console,
             among: None,
+            is_one_of_many: true,
         };
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));

@@ -31,6 +31,7 @@ mod loads;
 mod members;
 mod nodes;
 mod placement;
+mod progress;
 mod raw;
 mod recording;
 mod redact;
