@@ -7,6 +7,7 @@ use super::common::{
 use super::console::{ReportTo, Terminal};
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::NeedArgs;
+use super::notes::NotesArgs;
 use super::values::{self, Ladder};
 use super::{CommandError, INCOMPLETE, VERDICT_NO, explain};
 use crate::experiment::plan::{
@@ -86,6 +87,8 @@ pub(crate) struct CheckArgs {
     pub(super) log: LogArgs,
     #[command(flatten)]
     pub(super) safety: SafetyArgs,
+    #[command(flatten)]
+    pub(super) notes: NotesArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -184,6 +187,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
                 thresholds,
                 not_judged: args.quick.then(|| quick.to_owned()).into_iter().collect(),
             },
+            notes: args.notes.notes()?,
         },
     })
 }

@@ -5,6 +5,7 @@ mod live;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
+use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
@@ -70,11 +71,12 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
-    /// twice, the base first. Evidence is read and not stored
+    /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
+    /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
     #[arg(
         long,
-        value_name = "NAME=SOURCE",
-        conflicts_with_all = ["on", "runs", "factor", "report"]
+        value_name = "NAME[=SOURCE]",
+        conflicts_with_all = ["runs", "factor"]
     )]
     label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
@@ -106,6 +108,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
+    tags: TagArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -122,6 +126,10 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let store = args.options.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
+        if args.report.is_some() && !args.label.is_empty() {
+            let message = "--report: compares runs; sets of evidence (--label) have none";
+            return Err(CommandError::usage(message));
+        }
         match args.label.is_empty() {
             true => stored::compare(&args.runs, &store, &options)?,
             false => stored::compare_labels(&args.label, &store, &options)?,
@@ -132,6 +140,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
             server: &args.server,
             rounds: args.rounds,
             report: args.report.as_deref(),
+            notes: args.tags.notes(label_of_runs(&args.label)?)?,
         };
         match live::compare(&on, &args.options, &options, drivers)? {
             Some(comparison) => comparison,
@@ -147,6 +156,20 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         say_where(path);
     }
     Ok(ended(&comparison))
+}
+
+/// The label of runs that are measured now.
+fn label_of_runs(labels: &[String]) -> Result<Option<String>, CommandError> {
+    match labels {
+        [] => Ok(None),
+        [one] => {
+            let wrong = |why| CommandError::usage(format!("--label {one}: with --on, {why}"));
+            notes::label(one).map(Some).map_err(wrong)
+        }
+        _ => Err(CommandError::usage(
+            "--label: with --on, give one label for all runs",
+        )),
+    }
 }
 
 fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {

@@ -77,6 +77,7 @@ fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
                 thresholds: args.need.thresholds()?,
                 not_judged: Vec::new(),
             },
+            notes: args.notes.notes()?,
         },
     })
 }

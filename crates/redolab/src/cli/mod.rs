@@ -21,6 +21,7 @@ mod import;
 mod inspect;
 mod loads;
 mod need;
+mod notes;
 mod probe;
 mod redact;
 mod report;
@@ -305,6 +306,7 @@ impl From<StoreError> for CommandError {
         let code = match &error {
             StoreError::NoSuchRun { .. }
             | StoreError::NoRuns { .. }
+            | StoreError::FewRuns { .. }
             | StoreError::SeveralRuns { .. } => USAGE,
             StoreError::NoRow(_) => INCOMPLETE,
             _ => FAILED,

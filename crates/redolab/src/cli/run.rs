@@ -6,6 +6,7 @@ use super::common::{
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::notes::NotesArgs;
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
 use crate::experiment::ladder;
@@ -19,6 +20,7 @@ use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
+use measure::run::RunNotes;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
@@ -67,6 +69,8 @@ pub(crate) struct RunArgs {
     driver: DriverArgs,
     #[command(flatten)]
     events: EventArgs,
+    #[command(flatten)]
+    notes: NotesArgs,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -178,6 +182,7 @@ impl RunOptions {
             allow_busy: self.safety.allow_busy,
             dry_run: self.safety.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         })
     }
 }
@@ -204,6 +209,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
         },
         measured: MeasurementPlan {
             log: args.places.log(measured.log),
+            notes: args.notes.notes()?,
             ..measured
         },
     };

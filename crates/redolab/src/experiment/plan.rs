@@ -12,6 +12,7 @@ use super::row::Spec;
 use device::{IoEngine, StripeWidth, SyncMethod};
 use measure::Nanos;
 use measure::judgement::Need;
+use measure::run::RunNotes;
 use measure::stack::Declaration;
 use redo::engine::stripe::stripe_file_bytes;
 use redo::{LogFileSync, LogWriter, Shape, Triggers};
@@ -133,6 +134,9 @@ pub struct MeasurementPlan {
     pub dry_run: bool,
     /// What the run is judged by.
     pub judgement: JudgementPlan,
+    /// What the user notes about the run.
+    #[serde(default)]
+    pub notes: RunNotes,
 }
 
 /// What a run is judged by.

@@ -218,7 +218,7 @@ impl Rounds<'_> {
                 let each = time_of(&self.prepared.plan.rows);
                 let left = Nanos(each.0.saturating_mul(left as u64));
                 self.console.remaining(left);
-                let done = self.one(&ready[at], &logs[at].0)?;
+                let done = self.one(&ready[at], &logs[at].0, round + 1)?;
                 sides[at].rounds.push(done);
             }
         }
@@ -226,9 +226,12 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
+    fn one(&self, ready: &ReadyTarget, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
         let (prepared, plan) = (self.prepared, self.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
+        if let Some(label) = &mut run.notes.label {
+            *label = format!("{label}-{}-{round}", ready.name);
+        }
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;

@@ -1,8 +1,8 @@
 //! Rows as CSV, for spreadsheets and data frames.
 //!
 //! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue, where a row has counts
-//! of a server those of the catalogue's servers, and the percentiles of the waits. A new column
-//! comes last, so that a program may count them. Numbers have all
+//! of a server those of the catalogue's servers, the percentiles of the waits, and `label` and
+//! `tags`, what the user noted. A new column comes last, so that a program may count them. Numbers have all
 //! their digits, an empty field was not measured. Text that a spreadsheet would run as a formula
 //! is preceded by an apostrophe; numbers never are.
 
@@ -30,7 +30,11 @@ pub fn write_columns(runs: &[&Run], columns: &Columns, out: &mut dyn Write) -> i
     let mut writer = csv::Writer::from_writer(out);
     let keys = keys(runs, columns);
     let first = ["run_id", "origin", "valid"];
-    writer.write_record(first.iter().chain(&keys))?;
+    let last: &[&str] = match columns {
+        Columns::Usual => &["label", "tags"],
+        Columns::Study | Columns::Named(_) => &[],
+    };
+    writer.write_record(first.iter().chain(&keys).chain(last))?;
     for run in runs {
         for row in &run.rows {
             let mut record = vec![
@@ -43,6 +47,10 @@ pub fn write_columns(runs: &[&Run], columns: &Columns, out: &mut dyn Write) -> i
                 Some(other) => other.exact(),
                 None => String::new(),
             }));
+            if !last.is_empty() {
+                record.push(safe(run.notes.label.as_deref().unwrap_or_default()));
+                record.push(safe(&run.notes.tags_in_words()));
+            }
             writer.write_record(&record)?;
         }
     }
@@ -145,7 +153,7 @@ mod tests {
         assert_eq!(get("log_file_sync_ms"), "");
         assert_eq!(get("origin"), "measured");
         let last = headings.iter().next_back();
-        assert_eq!(last, Some("commit_latency_max_ms"), "new columns come last");
+        assert_eq!(last, Some("tags"), "new columns come last");
     }
 
     #[test]

@@ -33,6 +33,8 @@ impl VerdictWords {
         // The summary is one sentence for a ticket; here its figures have a line of their own.
         let why = [
             format!(" Doubtful figures: {sentence}."),
+            // As earlier versions worded it.
+            format!(" In doubt: {sentence}."),
             format!("; {sentence}"),
         ]
         .iter()
@@ -74,6 +76,9 @@ pub fn head(run: &Run, style: Style) -> String {
         return format!("{out}{}\n", caption(run));
     }
     wrap(&mut out, "", &which(run), width);
+    if !run.notes.tags.is_empty() {
+        wrap(&mut out, "  ", &run.notes.tags_in_words(), width);
+    }
     if let Some(doubts) = doubts(run) {
         wrap(&mut out, "  ", &doubts, width);
     }
@@ -82,8 +87,10 @@ pub fn head(run: &Run, style: Style) -> String {
 
 /// Which run it is, and where its figures come from.
 pub(super) fn which(run: &Run) -> String {
+    let label = run.notes.label.as_deref();
+    let label = label.map_or_else(String::new, |label| format!(" {}", sanitize::line(label)));
     format!(
-        "Run {}  origin: {}  target: {} {}",
+        "Run {}{label}  origin: {}  target: {} {}",
         sanitize::line(&run.run_id),
         run.origin.word(),
         sanitize::line(&run.target.kind),

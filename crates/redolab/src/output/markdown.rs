@@ -7,7 +7,7 @@
 mod imported;
 
 use super::columns::grid;
-use super::head::{VerdictWords, which};
+use super::head::{VerdictWords, doubts, which};
 use super::overview::View;
 use super::verdict::claim;
 use measure::judgement::{Finding, Weight};
@@ -76,6 +76,13 @@ fn head(out: &mut String, run: &Run) {
         }
     }
     paragraph(out, &which(run));
+    paragraph(out, &run.notes.tags_in_words());
+    paragraph(
+        out,
+        &doubts(run)
+            .filter(|_| run.validity.valid)
+            .unwrap_or_default(),
+    );
     if !run.validity.valid {
         let wrong = run.validity.problems.iter().filter(|p| p.invalidates);
         let wrong: Vec<String> = wrong.map(|p| format!("{}: {}", p.id, p.detail)).collect();

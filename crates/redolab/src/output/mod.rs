@@ -12,6 +12,7 @@ pub mod columns;
 pub mod comparison;
 pub mod csv;
 pub mod devices;
+pub mod differences;
 pub mod explain;
 pub mod factors;
 pub mod file;

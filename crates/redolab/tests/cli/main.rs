@@ -30,6 +30,7 @@ mod limits;
 mod loads;
 mod members;
 mod nodes;
+mod notes;
 mod placement;
 mod progress;
 mod raw;

@@ -436,6 +436,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         created: "2026-11-20T10:15:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: vec!["redolab".to_owned(), "check".to_owned()],
         target: Target {
             kind: "file".to_owned(),
