@@ -285,6 +285,84 @@ fn a_disk_that_fails_ends_the_log_and_the_ring_has_what_it_acknowledged() {
     assert!(count(&recovery) >= acknowledged as usize);
 }
 
+/// The disk lost a block in the middle, which the ring has: without the ring that is damage.
+#[test]
+fn a_loss_that_was_accepted_for_an_opening_that_failed_is_none() {
+    let places = Places::with_log();
+    let devices = places.devices();
+    let (log, _) = open(places.on(&devices, None));
+    commit(&log, 0..20);
+    until("the disk has caught up", || state(&log).lag_bytes == 0);
+    let logs = Paths::new(places.path("disk")).logs(SMALL.groups);
+    let before = std::fs::read(&logs[0]).expect("a log");
+    let gate = devices[0].gate();
+    commit(&log, 20..60);
+    drop(gate);
+    drop(log);
+    let mut bytes = std::fs::read(&logs[0]).expect("a log");
+    let blocks = bytes.chunks_mut(4096).zip(before.chunks(4096));
+    let mut changed = blocks.filter(|(after, before)| after != before);
+    let (after, before) = changed.nth(10).expect("blocks of the last commits");
+    after.copy_from_slice(before);
+    std::fs::write(&logs[0], &bytes).expect("a block is lost");
+    let ring = places.path("ring");
+    let loses = || places.ring().accept_loss(true);
+    std::fs::rename(&ring, places.path("lost")).expect("renamed");
+    let damaged = try_open(loses()).map(|_| ()).expect_err("damaged");
+    assert!(matches!(damaged, Error::Corrupt { .. }), "{damaged}");
+    // The ring is found again.
+    std::fs::rename(places.path("lost"), &ring).expect("renamed");
+    let (log, recovery) = open(places.ring());
+    assert_eq!(count(&recovery), 60);
+    drop(log);
+    // It is not, and what lies behind the damage is given up.
+    std::fs::write(&logs[0], &bytes).expect("a block is lost");
+    std::fs::rename(&ring, places.path("lost")).expect("renamed");
+    let Err(Error::Corrupt { rba, .. }) = try_open(loses()) else {
+        panic!("damaged");
+    };
+    let salvaged = Log::builder(loses()).options(options()).salvage(rba);
+    let (log, recovery) = salvaged.expect("salvaged").0.open().expect("a log");
+    let kept = count(&recovery);
+    assert!((20..60).contains(&kept), "{kept}");
+    assert!(log.ring().is_none());
+}
+
+/// Its head can be read, and the redo behind it cannot.
+#[test]
+fn a_ring_that_cannot_be_read_is_as_one_that_is_missing() {
+    let places = Places::with_log();
+    let devices = places.devices();
+    let (log, _) = open(places.on(&devices, None));
+    commit(&log, 0..20);
+    until("the disk has caught up", || state(&log).lag_bytes == 0);
+    drop(log);
+    devices[1].inject(Injection {
+        target: FaultTarget::Read,
+        nth: devices[1].counts().reads + 3,
+        fault: Fault::Errno(EIO),
+        for_good: true,
+    });
+    let words = refusal(places.on(&devices, None));
+    assert!(words.contains("accept the loss"), "{words}");
+    devices[1].heal();
+    devices[1].inject(Injection {
+        target: FaultTarget::Read,
+        nth: devices[1].counts().reads + 3,
+        fault: Fault::Errno(EIO),
+        for_good: true,
+    });
+    let (log, recovery) = open(places.on(&devices, None).accept_loss(true));
+    assert_eq!(count(&recovery), 20);
+    assert!(notes(&log).contains("the ring is not used"));
+    drop(log);
+    // It was done without: what it has does not count when it returns.
+    devices[1].heal();
+    let (log, recovery) = open(places.ring());
+    assert_eq!(count(&recovery), 20);
+    assert!(log.ring().is_some());
+}
+
 #[test]
 fn a_removed_ring_is_given_up_at_the_next_checkpoint() {
     let places = Places::with_log();

@@ -1,4 +1,4 @@
-//! A log with a ring: making its two places, opening them together.
+//! A log with a ring: making its two places, opening them together, giving up redo behind damage.
 //!
 //! Invariants: the ring is locked as the disk is; it is made before the disk's control file has its
 //! name, and removed when that fails; what is removed of an interrupted creation was never used.
@@ -16,13 +16,14 @@ use super::options::{Options, Paths, Shape};
 use super::{HeldLog, Log};
 use crate::control::{ControlFile, ControlInfo, RingKind, RingTable};
 use crate::error::Error;
-use crate::format::LogId;
+use crate::format::{LifeId, LogId};
 use crate::members::ring::{
-    Announcement, GivenRing, Patience, RING_DATA_AT, RingAssembly, RingDevice, RingState, announce,
-    is_unused,
+    Announcement, GivenRing, OpenedRing, Patience, RING_DATA_AT, RingAssembly, RingDevice,
+    RingState, announce, is_unused,
 };
 use crate::planted::Planted;
-use crate::recovery::Recovery;
+use crate::rba::Rba;
+use crate::recovery::{Recovery, Salvage, salvage};
 use device::file::{
     CreatedFile, Directory, LockGuard, SyncMethod, create_prewritten_at, lock_exclusive_at,
 };
@@ -79,27 +80,17 @@ impl Log {
         layout: &MemberLayout,
         mut options: Options,
     ) -> Result<(Log, Recovery), Error> {
-        let ring = layout.checked_ring()?;
-        layout.refuse_shared_disks()?;
         let mut notes = one_batch_at_a_time(&mut options);
-        let OpenedMember { given, files, lock } = open_member(&layout.places[0], &options)?;
-        let mut control = given.file;
-        let mut locks: Vec<LockGuard> = lock.into_iter().collect();
-        let found = give_ring(&ring.place, &options, &mut locks)?;
-        let (given_ring, ring_file, ring_path) = found;
-        let path = given.path.clone();
-        let life = draw_life(&path)?;
-        let assembly = RingAssembly {
-            disk: given.data,
-            path: path.clone(),
-            ring: given_ring,
-            kind: ring.kind(),
+        let Together {
             life,
-            patience: Patience::Clock(ring.delay.unwrap_or_default()),
-            accept_loss: layout.accept_loss,
-            planted: options.planted,
-        };
-        let opened = assembly.open(&mut control)?;
+            path,
+            control,
+            opened,
+            locks,
+            files,
+            ring_file,
+            ring_path,
+        } = Together::open(layout, &options)?;
         notes.extend(opened.notes);
         if let Some(ring) = &opened.ring {
             // What proves damage may lie further behind it, by what the ring held.
@@ -126,6 +117,13 @@ impl Log {
             ..BackEnd::default()
         });
         Ok((log, recovery))
+    }
+
+    /// Gives up redo behind damage, when the disk has what the ring can give.
+    pub(super) fn salvage_ring(layout: &MemberLayout, at: Rba) -> Result<Salvage, Error> {
+        let mut both = Together::open(layout, &Options::default())?;
+        let (device, path) = (&both.opened.device, &both.path);
+        salvage(device, &mut both.control, path, at, both.life)
     }
 
     fn keep_ring(&self, ring: HeldRing) {
@@ -166,6 +164,54 @@ impl HeldLog {
             source,
         })?;
         Ok(failed)
+    }
+}
+
+/// A disk that has what its ring gives it, and the ring, held by their locks: no life has begun.
+struct Together {
+    /// The life that is to begin; the ring is announced for it.
+    life: LifeId,
+    path: PathBuf,
+    control: ControlFile,
+    opened: OpenedRing,
+    locks: Vec<LockGuard>,
+    files: Option<FileSet>,
+    ring_file: Option<FileSet>,
+    ring_path: PathBuf,
+}
+
+impl Together {
+    fn open(layout: &MemberLayout, options: &Options) -> Result<Together, Error> {
+        let ring = layout.checked_ring()?;
+        layout.refuse_shared_disks()?;
+        let OpenedMember { given, files, lock } = open_member(&layout.places[0], options)?;
+        let mut control = given.file;
+        let mut locks: Vec<LockGuard> = lock.into_iter().collect();
+        let found = give_ring(&ring.place, options, &mut locks)?;
+        let (given_ring, ring_file, ring_path) = found;
+        let path = given.path;
+        let life = draw_life(&path)?;
+        let assembly = RingAssembly {
+            disk: given.data,
+            path: path.clone(),
+            ring: given_ring,
+            kind: ring.kind(),
+            life,
+            patience: Patience::Clock(ring.delay.unwrap_or_default()),
+            accept_loss: layout.accept_loss,
+            planted: options.planted,
+        };
+        let opened = assembly.open(&mut control)?;
+        Ok(Together {
+            life,
+            path,
+            control,
+            opened,
+            locks,
+            files,
+            ring_file,
+            ring_path,
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 use super::builder::{Layout, LogBuilder};
 use super::open::{draw_life, hold, open_control, open_logs};
 use super::options::Paths;
-use super::{create, raw, stripe};
+use super::{Log, create, raw, stripe};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::rba::Rba;
@@ -40,6 +40,7 @@ impl<'a> LogBuilder<'a> {
             Layout::Device(held) => on_device(held, at),
             Layout::Cleared(device) => on_device(device.held(), at),
             Layout::Space { device, path } => in_space(device, path, at),
+            Layout::Members(layout) if layout.ring.is_some() => Log::salvage_ring(layout, at),
             Layout::Members(_) => {
                 return Err(Error::Members {
                     path: PathBuf::new(),

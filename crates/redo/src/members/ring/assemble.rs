@@ -14,8 +14,8 @@ use crate::format::{BlockHeader, HeaderProblem, LifeId};
 use crate::members::heal::{Copier, MemberData};
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Reader};
-use device::LogDevice;
 use device::queue::write_durable;
+use device::{DeviceError, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -79,14 +79,14 @@ impl RingAssembly {
             notes: Vec::new(),
         };
         let ring = match &self.ring {
-            Ok(given) => match self.admit(given, &info, table) {
-                Ok(announced) => Ok((given, announced)),
+            Ok(given) => match self.look_into(given, &info, table) {
+                Ok((announced, batches)) => Ok((given, announced, batches)),
                 Err(error @ Error::Members { .. }) => return Err(error),
                 Err(error) => Err(error.to_string()),
             },
             Err(why) => Err(why.clone()),
         };
-        let (given, announced) = match ring {
+        let (given, announced, batches) = match ring {
             Ok(ring) => ring,
             Err(why) => {
                 self.do_without(control, table, &why)?;
@@ -94,8 +94,8 @@ impl RingAssembly {
                 return Ok(opened);
             }
         };
-        if !table.spare {
-            opened.copied = self.give(given, &info)?;
+        if let Some(batches) = batches {
+            opened.copied = self.give(&batches, &info)?;
         }
         let mut announced = announced.followed(life_of(&info), self.life.bytes());
         if self.planted.has(Bug::RingNamesOneLife) {
@@ -126,6 +126,25 @@ impl RingAssembly {
         opened.device = device.clone();
         opened.ring = Some(device);
         Ok(opened)
+    }
+
+    /// The announcement of a ring that may be used, and what it holds, where that counts. Nothing
+    /// was written when it fails: a ring of which a part cannot be read is as one that is missing.
+    fn look_into(
+        &self,
+        given: &GivenRing,
+        info: &ControlInfo,
+        table: RingTable,
+    ) -> Result<(Announcement, Option<Batches>), Error> {
+        let announced = self.admit(given, info, table)?;
+        let batches = match table.spare {
+            true => None,
+            false => {
+                let bytes = announced.ring_bytes;
+                Some(Batches::read(given, bytes, info, self.planted)?)
+            }
+        };
+        Ok((announced, batches))
     }
 
     /// The announcement of a ring that may be used.
@@ -187,7 +206,8 @@ impl RingAssembly {
         (older && !spare).then_some("it is older than its disk: it was not used when the log was")
     }
 
-    /// Goes on without a ring, if nothing is lost with it or the loss is accepted.
+    /// Goes on without a ring, if nothing is lost with it or the loss is accepted. What it changes
+    /// the caller has to make durable with the life that begins.
     fn do_without(
         &self,
         control: &mut ControlFile,
@@ -202,13 +222,17 @@ impl RingAssembly {
             );
             return Err(refuse(&self.path, what));
         }
+        // Durable with the new life and not before: an opening that fails after this has lost
+        // nothing, and the ring counts when it returns.
         let spare = true;
-        set_table(control, RingTable { spare, ..table })
+        control.change_in_memory(|info| {
+            info.ring = Some(RingTable { spare, ..table });
+            Ok(())
+        })
     }
 
     /// Gives the disk what it lacks of the ring's batches, durably; returns how many blocks.
-    fn give(&self, given: &GivenRing, info: &ControlInfo) -> Result<u64, Error> {
-        let batches = Batches::read(given, info, self.planted)?;
+    fn give(&self, batches: &Batches, info: &ControlInfo) -> Result<u64, Error> {
         let disk = MemberData {
             device: &self.disk,
             path: &self.path,
@@ -268,9 +292,21 @@ struct Batches {
 }
 
 impl Batches {
-    fn read(given: &GivenRing, info: &ControlInfo, planted: Planted) -> Result<Batches, Error> {
-        let bytes = given.device.bytes().saturating_sub(RING_DATA_AT);
-        let mut all = vec![0; (bytes - bytes % LEAST_UNIT) as usize];
+    fn read(
+        given: &GivenRing,
+        ring_bytes: u64,
+        info: &ControlInfo,
+        planted: Planted,
+    ) -> Result<Batches, Error> {
+        let bytes = (ring_bytes - ring_bytes % LEAST_UNIT) as usize;
+        let mut all = Vec::new();
+        let no_memory = |_| DeviceError::Io {
+            path: given.path.clone(),
+            action: "memory as large as the ring, to read it",
+            source: std::io::ErrorKind::OutOfMemory.into(),
+        };
+        all.try_reserve_exact(bytes).map_err(no_memory)?;
+        all.resize(bytes, 0);
         for (chunk, out) in all.chunks_mut(CHUNK_BYTES).enumerate() {
             let addr = RING_DATA_AT + (chunk * CHUNK_BYTES) as u64;
             given.device.read(addr, out)?;

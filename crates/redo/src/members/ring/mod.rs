@@ -14,20 +14,19 @@
 //! ([`assemble`]). Batches name the life that wrote them; those of another life do not count, so
 //! that the new life's control information empties the ring.
 //!
-//! What lives here: the device, its queue ([`queue`]), the tail on the ring ([`tail`]), the ring's
-//! bytes ([`format`], [`space`]) and opening. What it must not know: when to write, sessions,
-//! commits.
+//! What lives here: the device, its queue ([`queue`], [`keeper`]), the tail on the ring ([`tail`]),
+//! the ring's bytes ([`format`], [`space`]) and opening. What it must not know: when to write,
+//! sessions, commits.
 #![allow(unsafe_code)]
 
 mod assemble;
 mod format;
+mod keeper;
 mod queue;
 mod space;
 mod tail;
 
-#[cfg(feature = "crash")]
-pub(crate) use assemble::OpenedRing;
-pub(crate) use assemble::{GivenRing, RingAssembly, announce};
+pub(crate) use assemble::{GivenRing, OpenedRing, RingAssembly, announce};
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
@@ -36,7 +35,7 @@ use crate::format::{LifeId, LogId};
 use crate::planted::Planted;
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, IoFailure, Region};
-use queue::{Shared, lock};
+use queue::{Core, Shared, lock};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -194,11 +193,13 @@ impl RingDevice {
 
     /// Whether the disk has durably everything that was acknowledged; `None` when it has failed,
     /// or nobody writes any more.
+    #[cfg(any(test, feature = "crash"))]
     pub(crate) fn has_caught_up(&self) -> Option<bool> {
         lock(&self.shared).as_mut()?.has_caught_up()
     }
 
-    /// Waits until the disk has durably everything that was acknowledged before the call. What
+    /// Waits until the disk has durably everything that was acknowledged before the call, though
+    /// not what is acknowledged meanwhile: under load a ring is always ahead of its disk. What
     /// control information says rests on it: the disk may be opened without its ring.
     ///
     /// # Errors
@@ -206,8 +207,10 @@ impl RingDevice {
     pub(crate) fn catch_up(&self) -> Result<(), IoOrDevice> {
         const EIO: i32 = 5;
         const LOOK: Duration = Duration::from_millis(1);
+        let acknowledged = lock(&self.shared).as_mut().map(Core::last_acknowledged);
+        let has = |flush| lock(&self.shared).as_mut()?.has_completed(flush);
         loop {
-            match self.has_caught_up() {
+            match acknowledged.and_then(has) {
                 Some(true) => return Ok(()),
                 Some(false) => std::thread::sleep(LOOK),
                 None => return Err(IoOrDevice::Io(IoFailure { errno: EIO })),
