@@ -1,5 +1,5 @@
-//! What the user of a run noted about it: a label, and facts that redolab cannot see, such as the type
-//! of an instance or the price of a volume. Nothing is computed from them.
+//! What the user of a run noted about it: a label, and facts that redolab cannot see, such as the
+//! type of an instance or the price of a volume. Nothing is computed from them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the first characters of its id if no other run has them, its label, or `last`
+    /// The run: its id, the first characters of its id if no other run has them, its label, or
+    /// `last`
     run: String,
     /// File of the report [default: redolab-RUN.html in the current directory]
     #[arg(short, long, value_name = "FILE")]

@@ -133,6 +133,9 @@ impl FloorGround<'_> {
     }
 }
 
+/// Called before each point with how many are done, and with the figures of the last one.
+pub(super) type FloorProgress<'a> = dyn Fn(usize, Option<&FloorRow>) -> Result<(), Failure> + 'a;
+
 /// Measures `points`, each for `time`, on `ground`. A point whose method the file system refuses
 /// is left out and named in the second value, as is one that `allowed` has no room for. A raw
 /// device has no blocks that are allocated and not written: those points are left out there.
@@ -146,7 +149,7 @@ pub(super) fn measure(
     time: Nanos,
     allowed: Allowed<'_>,
     interrupt: &Interrupt,
-    progress: &dyn Fn(usize, Option<&FloorRow>) -> Result<(), Failure>,
+    progress: &FloorProgress<'_>,
 ) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for (done, point) in points.iter().enumerate() {

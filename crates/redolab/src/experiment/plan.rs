@@ -409,6 +409,10 @@ mod tests {
                     max_write_bytes: Some(1 << 30),
                     allow_busy: false,
                     dry_run: false,
+                    notes: RunNotes {
+                        label: Some("a".to_owned()),
+                        tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+                    },
                     judgement: JudgementPlan {
                         thresholds: "peak_ratio = 7".to_owned(),
                         ..JudgementPlan::default()

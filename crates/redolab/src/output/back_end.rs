@@ -5,8 +5,8 @@ use super::table::{Style, draw};
 use measure::run::{ProbeRow, Run};
 use measure::words::sanitize;
 
-/// What the log lies on, and what was asked for and done without; with `verbose` also what the probe
-/// found before the log was opened. Empty where there is none of it.
+/// What the log lies on, and what was asked for and done without; with `verbose` also what the
+/// probe found before the log was opened. Empty where there is none of it.
 #[must_use]
 pub fn text(run: &Run, style: Style, verbose: bool) -> String {
     let mut text = String::new();

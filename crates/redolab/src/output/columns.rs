@@ -1,9 +1,9 @@
 //! Which columns of a run's rows a view shows: those that people ask for first, those of study 003,
 //! or the ones that are named.
 //!
-//! Invariants: a name of a column is a key of the catalogue, and so of CSV; a column that no row has
-//! a value for is left out unless it was named; all times of the default view have one unit, which
-//! its headings name.
+//! Invariants: a name of a column is a key of the catalogue, and so of CSV; a column that no row
+//! has a value for is left out unless it was named; all times of the default view have one unit,
+//! which its headings name.
 
 use super::cells::{RowCell, cell, real};
 use measure::catalogue::{self, COMMIT_LATENCY, Metric};
@@ -83,10 +83,11 @@ fn likeness(name: &str, key: &str) -> usize {
 
 /// A column with its cells, one for each row.
 #[derive(Clone, Debug)]
-pub struct GridColumn {
+pub struct RowColumn {
     /// Key of the metric.
     pub key: &'static str,
-    /// Titles of the columns that belong together, the longest first; empty for a column of its own.
+    /// Titles of the columns that belong together, the longest first; empty for a column of its
+    /// own.
     pub group: &'static [&'static str],
     /// Heading; lines are separated by `\n`.
     pub heading: String,
@@ -98,9 +99,9 @@ pub struct GridColumn {
 
 /// The columns of a view.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct RowTable {
     /// In order.
-    pub columns: Vec<GridColumn>,
+    pub columns: Vec<RowColumn>,
     /// Keys of columns that are left out where they do not fit, the first first. A column that is
     /// not in it stays.
     pub drop_first: &'static [&'static str],
@@ -166,11 +167,11 @@ const UNITS: &str = "1 MB = 1024 kB = 1,048,576 bytes (1 MiB).";
 
 /// The view of a run's rows.
 #[must_use]
-pub fn grid(run: &Run, columns: &Columns) -> Grid {
+pub fn grid(run: &Run, columns: &Columns) -> RowTable {
     let column = |m: &Metric| catalogue_column(run, m);
     match columns {
         Columns::Usual => usual(run),
-        Columns::Study => Grid {
+        Columns::Study => RowTable {
             columns: catalogue::ROW
                 .iter()
                 .map(column)
@@ -179,7 +180,7 @@ pub fn grid(run: &Run, columns: &Columns) -> Grid {
             drop_first: &STUDY_DROP_FIRST,
             units: UNITS.to_owned(),
         },
-        Columns::Named(keys) => Grid {
+        Columns::Named(keys) => RowTable {
             columns: keys
                 .iter()
                 .filter_map(|key| catalogue::all().find(|m| m.key == *key))
@@ -191,13 +192,13 @@ pub fn grid(run: &Run, columns: &Columns) -> Grid {
     }
 }
 
-fn has_figures(column: &GridColumn) -> bool {
+fn has_figures(column: &RowColumn) -> bool {
     column.cells.iter().any(|cell| cell != "-")
 }
 
-fn catalogue_column(run: &Run, metric: &Metric) -> GridColumn {
+fn catalogue_column(run: &Run, metric: &Metric) -> RowColumn {
     let value = |row| cell(row, metric.key).unwrap_or(RowCell::Missing).short();
-    GridColumn {
+    RowColumn {
         key: metric.key,
         group: &[],
         heading: metric.heading.replacen(' ', "\n", 1),
@@ -255,7 +256,7 @@ const LATENCY_MS: &[&str] = &["transaction (ms)"];
 const LATENCY_US: &[&str] = &["transaction (µs)"];
 
 /// The columns that people ask for first.
-fn usual(run: &Run) -> Grid {
+fn usual(run: &Run) -> RowTable {
     // A server's sessions wait for their transactions, whose log file sync nobody sees.
     let has_sync = run.rows.iter().any(|row| row.log_file_sync_ms.is_some());
     let wait = match has_sync {
@@ -303,7 +304,7 @@ fn usual(run: &Run) -> Grid {
     let columns = wanted
         .into_iter()
         .filter_map(|(key, group, heading)| usual_column(run, &key, group, heading, unit));
-    Grid {
+    RowTable {
         columns: columns.filter(has_figures).collect(),
         drop_first: &USUAL_DROP_FIRST,
         units: format!("Times in {}. {UNITS}", unit.word()),
@@ -316,7 +317,7 @@ fn usual_column(
     group: &'static [&'static str],
     heading: &str,
     unit: TimeUnit,
-) -> Option<GridColumn> {
+) -> Option<RowColumn> {
     let metric = catalogue::all().find(|m| m.key == key)?;
     let is_text = key == "workload";
     let value = |row: &Row| match (is_text, group.is_empty()) {
@@ -324,7 +325,7 @@ fn usual_column(
         (false, true) => cell(row, metric.key).unwrap_or(RowCell::Missing).short(),
         (false, false) => unit.shown(&cell(row, metric.key).unwrap_or(RowCell::Missing)),
     };
-    Some(GridColumn {
+    Some(RowColumn {
         key: metric.key,
         group,
         heading: heading.to_owned(),

@@ -2,9 +2,9 @@
 //!
 //! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue, where a row has counts
 //! of a server those of the catalogue's servers, the percentiles of the waits, and `label` and
-//! `tags`, what the user noted. A new column comes last, so that a program may count them. Numbers have all
-//! their digits, an empty field was not measured. Text that a spreadsheet would run as a formula
-//! is preceded by an apostrophe; numbers never are.
+//! `tags`, what the user noted. A new column comes last, so that a program may count them. Numbers
+//! have all their digits, an empty field was not measured. Text that a spreadsheet would run as a
+//! formula is preceded by an apostrophe; numbers never are.
 
 use super::cells::{RowCell, cell};
 use super::columns::Columns;

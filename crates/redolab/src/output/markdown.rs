@@ -1,8 +1,8 @@
 //! A run as Markdown with GitHub's tables, to be pasted into a ticket: the verdict, the rows,
 //! findings with advice, and what was not judged; of imported evidence its tables.
 //!
-//! Invariants: every text from outside is escaped, so that it neither formats nor links nor mentions;
-//! no column is left out for its width.
+//! Invariants: every text from outside is escaped, so that it neither formats nor links nor
+//! mentions; no column is left out for its width.
 
 mod imported;
 
@@ -24,7 +24,7 @@ pub fn text(run: &Run, view: View<'_>) -> String {
         imported::text(&mut out, run, view.verbose);
     } else if !run.rows.is_empty() {
         let grid = grid(run, view.columns);
-        let heading = |c: &super::columns::GridColumn| {
+        let heading = |c: &super::columns::RowColumn| {
             let words = c.heading.replace('\n', " ");
             c.group
                 .first()

@@ -1,7 +1,7 @@
 //! What `run`, `check` and `runs show` print of a run: the answer first, then the rows, then why.
 //!
-//! Invariant: every table that is left out without `verbose` is one that repeats figures of the rows
-//! in more detail, or that was measured to choose how to write; a line names where they are.
+//! Invariant: every table that is left out without `verbose` is one that repeats figures of the
+//! rows in more detail, or that was measured to choose how to write; a line names where they are.
 
 use super::columns::Columns;
 use super::head::head;

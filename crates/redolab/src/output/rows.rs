@@ -1,10 +1,10 @@
 //! The table of a run's rows, as wide as the terminal.
 //!
 //! Invariants: columns that belong together are below one title; where the width does not suffice,
-//! columns stand closer, then the least important ones are left out, and a line names them and
-//! how to see them at any width; named columns are never left out. What is no terminal has no width.
+//! columns stand closer, then the least important ones are left out, and a line names them and how
+//! to see them at any width; named columns are never left out. What is no terminal has no width.
 
-use super::columns::{Columns, Grid, GridColumn, grid};
+use super::columns::{Columns, RowColumn, RowTable, grid};
 use super::table::Style;
 use super::verdict::wrap;
 use measure::run::Run;
@@ -59,8 +59,8 @@ fn left_out(dropped: &[&str]) -> String {
 }
 
 /// The columns that fit, the gap between them, and the keys of those that do not.
-fn fit(grid: &Grid, width: usize) -> (Vec<&GridColumn>, usize, Vec<&'static str>) {
-    let mut shown: Vec<&GridColumn> = grid.columns.iter().collect();
+fn fit(grid: &RowTable, width: usize) -> (Vec<&RowColumn>, usize, Vec<&'static str>) {
+    let mut shown: Vec<&RowColumn> = grid.columns.iter().collect();
     let mut dropped = Vec::new();
     let [wide, narrow] = GAPS;
     if total(&shown, wide) <= width {
@@ -90,8 +90,8 @@ fn chars(text: &str) -> usize {
 
 /// Columns of characters of each column. The last of a group is as wide as the group's shortest
 /// title needs.
-fn widths(shown: &[&GridColumn], gap: usize) -> Vec<usize> {
-    let own = |c: &&GridColumn| {
+fn widths(shown: &[&RowColumn], gap: usize) -> Vec<usize> {
+    let own = |c: &&RowColumn| {
         let cells = c.cells.iter().map(|cell| chars(cell));
         let heading = c.heading.split('\n').map(chars);
         cells.chain(heading).max().unwrap_or(0)
@@ -106,7 +106,7 @@ fn widths(shown: &[&GridColumn], gap: usize) -> Vec<usize> {
 }
 
 /// Each group: the index of its first column, and that behind its last.
-fn groups(shown: &[&GridColumn]) -> Vec<(usize, usize)> {
+fn groups(shown: &[&RowColumn]) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (at, column) in shown
         .iter()
@@ -121,12 +121,12 @@ fn groups(shown: &[&GridColumn]) -> Vec<(usize, usize)> {
     found
 }
 
-fn total(shown: &[&GridColumn], gap: usize) -> usize {
+fn total(shown: &[&RowColumn], gap: usize) -> usize {
     let widths = widths(shown, gap);
     widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1)
 }
 
-fn draw(shown: &[&GridColumn], gap: usize, frame: bool, rows: usize) -> String {
+fn draw(shown: &[&RowColumn], gap: usize, frame: bool, rows: usize) -> String {
     let widths = widths(shown, gap);
     let mut text = titles(shown, &widths, gap, frame);
     let line = |text: &mut String, cells: &mut dyn Iterator<Item = &str>| {
@@ -148,7 +148,7 @@ fn draw(shown: &[&GridColumn], gap: usize, frame: bool, rows: usize) -> String {
     let height = height.unwrap_or(0);
     for at in 0..height {
         // Headings of one line are beside the last line of the others.
-        let part = |c: &&'_ GridColumn| {
+        let part = |c: &&'_ RowColumn| {
             let lines: Vec<&str> = c.heading.split('\n').collect();
             (at + lines.len())
                 .checked_sub(height)
@@ -168,7 +168,7 @@ fn draw(shown: &[&GridColumn], gap: usize, frame: bool, rows: usize) -> String {
 }
 
 /// The line with the titles of groups, each over its columns; empty without groups.
-fn titles(shown: &[&GridColumn], widths: &[usize], gap: usize, frame: bool) -> String {
+fn titles(shown: &[&RowColumn], widths: &[usize], gap: usize, frame: bool) -> String {
     let groups = groups(shown);
     if groups.is_empty() {
         return String::new();

@@ -80,8 +80,8 @@ pub fn waits(run: &Run, style: Style) -> String {
 /// Part of its sessions' time that a wait takes at least to be shown among others.
 const WORTH_SHOWING: f64 = 0.01;
 
-/// The wait events of every row that the rows' table does not show and that took at least 1 % of the
-/// sessions' time; `None` where there were none.
+/// The wait events of every row that the rows' table does not show and that took at least 1 % of
+/// the sessions' time; `None` where there were none.
 #[must_use]
 pub fn other_waits(run: &Run, style: Style) -> Option<String> {
     let others: Vec<WaitEvent> = WaitEvent::ALL

@@ -1,5 +1,5 @@
-//! What a run shows, as text: findings with advice, and what was not judged. The answer itself is in
-//! the first lines ([`super::head`]).
+//! What a run shows, as text: findings with advice, and what was not judged. The answer itself is
+//! in the first lines ([`super::head`]).
 //!
 //! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.

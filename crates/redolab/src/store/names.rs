@@ -26,8 +26,8 @@ impl Store {
         Ok((run, false))
     }
 
-    /// The id of the run that `name` names: the id itself, the beginning of one, `last`, a label (of
-    /// its newest run), or one of these with `~N`, the run N before it.
+    /// The id of the run that `name` names: the id itself, the beginning of one, `last`, a label
+    /// (of its newest run), or one of these with `~N`, the run N before it.
     ///
     /// # Errors
     /// No such run, or several.

@@ -1,5 +1,5 @@
-//! The table of rows, its columns and its other forms, through the binary: what people ask for first,
-//! the study's columns, named ones, Markdown, and percentiles in every CSV.
+//! The table of rows, its columns and its other forms, through the binary: what people ask for
+//! first, the study's columns, named ones, Markdown, and percentiles in every CSV.
 
 use crate::harness::{Done, Place};
 use serde_json::Value;

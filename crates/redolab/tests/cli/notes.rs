@@ -1,5 +1,5 @@
-//! Labels and tags of runs, the names by which runs are found, the listing, and the differences of two
-//! runs, through the binary.
+//! Labels and tags of runs, the names by which runs are found, the listing, and the differences of
+//! two runs, through the binary.
 
 use crate::harness::{Done, Place, schema_problems};
 use serde_json::Value;

@@ -16,7 +16,7 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 32] = [
     "WIDTH:PATHS",
     "KIND:PATHS",
     "N|PATHS",

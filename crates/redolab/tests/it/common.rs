@@ -359,7 +359,10 @@ pub fn row(h: &Histogram) -> Row {
             log_checkpoints: Some(3),
             archived_files: Some(2),
             archived_bytes: Some(1 << 20),
-            ..measure::run::LogLifeFigures::default()
+            neighbour_fsyncs: Some(12),
+            neighbour_fsync_p50_us: Some(90.5),
+            neighbour_fsync_p99_us: Some(410.0),
+            neighbour_fsync_max_us: Some(500.0),
         }),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
@@ -436,7 +439,10 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         created: "2026-11-20T10:15:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
-        notes: measure::run::RunNotes::default(),
+        notes: measure::run::RunNotes {
+            label: Some("gp3".to_owned()),
+            tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+        },
         command: vec!["redolab".to_owned(), "check".to_owned()],
         target: Target {
             kind: "file".to_owned(),
