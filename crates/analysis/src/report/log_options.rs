@@ -11,7 +11,7 @@ pub(super) fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<Strin
         ("Log writer CPUs", cpus(&log.log_writer_cpus)),
         ("Stripe", log.stripe.as_ref().map(ToString::to_string)),
         ("Members", members(log)),
-        ("Ring", log.ring.as_ref().map(ring)),
+        ("Ring", log.ring.as_deref().map(ring)),
     ]
 }
 

@@ -205,7 +205,10 @@ impl EmbeddedLog {
             flush_triggers: Some(log.triggers().to_string()),
             stripe: asked.stripe.clone(),
             members: member_facts(log, &asked.members),
-            ring: asked.ring.as_ref().map(|ring| ring_facts(log, ring)),
+            ring: asked
+                .ring
+                .as_ref()
+                .map(|ring| Box::new(ring_facts(log, ring))),
             node_directories: Vec::new(),
         }
     }

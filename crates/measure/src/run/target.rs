@@ -107,7 +107,7 @@ pub struct RedoLogFacts {
     pub members: Vec<MemberFacts>,
     /// The ring of the log, as it was at the end of the run; `None` of a log without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ring: Option<RingFacts>,
+    pub ring: Option<Box<RingFacts>>,
     /// Directory of each of several logs; empty where there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_directories: Vec<String>,

@@ -7,6 +7,7 @@ use super::common::{
 use super::console::{ReportTo, Terminal};
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::NeedArgs;
+use super::notes::NotesArgs;
 use super::values::{self, Ladder};
 use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain};
 use crate::experiment::console::Console;
@@ -17,7 +18,7 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, layers, placement, slow_writes, table, verdict, workers};
+use crate::output::{overview, table};
 use crate::store::Store;
 use clap::Args;
 use measure::Nanos;
@@ -91,6 +92,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(super) safety: SafetyArgs,
     #[command(flatten)]
+    pub(super) notes: NotesArgs,
+    #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
     events: EventArgs,
@@ -149,21 +152,21 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
     let report = args.report_to(&store);
-    args.check_report(report.as_ref())?;
+    let file = report.as_ref().map(|to| to.file("RUN"));
+    args.output.check_report(file.as_deref())?;
     let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
     if let Some((need, lines)) = args.need.of_production(&store, terminal.interrupt())? {
         lines.iter().for_each(|line| args.output.say(line));
         add_sessions(&mut plan.measured.rows, args, need.sessions);
         plan.measured.judgement.need = need;
     }
-    let verbose = args.output.verbose;
     let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(stopped) => return Err(failed(args, stopped)),
     };
     args.output
-        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
+        .emit_stored(&store, &run, |style| text(&run, args, style))?;
     terminal.reported()?;
     Ok(exit_code(&run, args.strict))
 }
@@ -212,6 +215,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
                 thresholds,
                 not_judged: args.quick.then(|| quick.to_owned()).into_iter().collect(),
             },
+            notes: args.notes.notes()?,
         },
     })
 }
@@ -243,8 +247,7 @@ fn add_sessions(rows: &mut Vec<Spec>, args: &CheckArgs, sessions: Option<u32>) {
 fn failed(args: &CheckArgs, stopped: Stopped) -> CommandError {
     if let Some(run) = stopped.by_the_device() {
         // The failure is what is reported; this is a view of it.
-        let verbose = args.output.verbose;
-        let _ = args.output.emit_run(run, |style| text(run, style, verbose));
+        let _ = args.output.emit_run(run, |style| text(run, args, style));
     }
     stopped.into()
 }
@@ -317,45 +320,25 @@ fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
     }))
 }
 
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut out = table::rows(run, style);
-    out.push('\n');
-    if let Some(workers) = workers::workers(run, style) {
-        out.push_str(&format!("{workers}\n"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        out.push_str(&format!("{slow}\n"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        out.push_str(&format!("{layers}\n"));
-    }
-    out.push_str(&table::floor_below(run, style));
-    out.push_str(&placement::text(run, style));
-    out.push_str(&back_end::text(run, style));
-    if let Some(verdict) = &run.verdict {
-        out.push('\n');
-        out.push_str(&verdict::text(
-            verdict,
-            &run.validity.problems,
-            style,
-            verbose,
-        ));
-    } else {
-        out.push_str(&verdict::findings(run, style, verbose));
-    }
-    out.push_str(&verdict::need_sources(&run.need));
-    out.push_str(&places(run));
-    out
+fn text(run: &Run, args: &CheckArgs, style: table::Style) -> String {
+    let text = overview::text(run, args.output.view(), style);
+    format!("{text}{}", report_place(run))
+}
+
+/// Where the report of a run is.
+fn report_place(run: &Run) -> String {
+    run.report.as_deref().map_or_else(String::new, |report| {
+        format!("Report: {}\n", sanitize::line(report))
+    })
 }
 
 /// Where the report of a run is, and the run itself.
 pub(super) fn places(run: &Run) -> String {
-    let report = run.report.as_deref().map_or_else(String::new, |report| {
-        format!("\nReport: {}\n", sanitize::line(report))
-    });
     format!(
-        "{report}Run:    {} (redolab runs show {})\n",
-        run.run_id, run.run_id
+        "\n{}Run:    {} (redolab runs show {})\n",
+        report_place(run),
+        run.run_id,
+        run.run_id
     )
 }
 

@@ -6,6 +6,7 @@ mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
 use super::members::MemberArgs;
+use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
@@ -73,11 +74,12 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
-    /// twice, the base first. Evidence is read and not stored
+    /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
+    /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
     #[arg(
         long,
-        value_name = "NAME=SOURCE",
-        conflicts_with_all = ["on", "runs", "factor", "report"]
+        value_name = "NAME[=SOURCE]",
+        conflicts_with_all = ["runs", "factor"]
     )]
     label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
@@ -111,6 +113,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     members: MemberArgs,
     #[command(flatten)]
+    tags: TagArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -127,6 +131,10 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let store = args.options.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
+        if args.report.is_some() && !args.label.is_empty() {
+            let message = "--report: compares runs; sets of evidence (--label) have none";
+            return Err(CommandError::usage(message));
+        }
         match args.label.is_empty() {
             true => stored::compare(&args.runs, &store, &options)?,
             false => stored::compare_labels(&args.label, &store, &options)?,
@@ -138,6 +146,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
             members: &args.members,
             rounds: args.rounds,
             report: args.report.as_deref(),
+            notes: args.tags.notes(label_of_runs(&args.label)?)?,
         };
         match live::compare(&on, &args.options, &options, drivers)? {
             Some(comparison) => comparison,
@@ -153,6 +162,20 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         say_where(path);
     }
     Ok(ended(&comparison))
+}
+
+/// The label of runs that are measured now.
+fn label_of_runs(labels: &[String]) -> Result<Option<String>, CommandError> {
+    match labels {
+        [] => Ok(None),
+        [one] => {
+            let wrong = |why| CommandError::usage(format!("--label {one}: with --on, {why}"));
+            notes::label(one).map(Some).map_err(wrong)
+        }
+        _ => Err(CommandError::usage(
+            "--label: with --on, give one label for all runs",
+        )),
+    }
 }
 
 fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
@@ -199,7 +222,10 @@ fn no_such_format() -> CommandError {
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(format, Format::FioJson | Format::Openmetrics) {
+    if matches!(
+        format,
+        Format::FioJson | Format::Openmetrics | Format::Markdown
+    ) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -237,7 +263,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
+        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
         Format::Table => {
             bytes = comparison::text(found, style(args), output.verbose).into_bytes();
         }

@@ -7,14 +7,16 @@ use super::question;
 use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
-use crate::output::progress::Phase;
+use crate::output::progress::{Mode, Phase, Progress};
 use crate::output::{file, report, slow_writes};
 use crate::signals::{self, Interrupt};
 use crate::store::Store;
+use measure::Nanos;
 use measure::run::Run;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where the report of a run goes.
 pub(super) struct ReportTo<'a> {
@@ -37,6 +39,8 @@ pub(super) struct Terminal<'a> {
     output: &'a OutputArgs,
     interrupt: Interrupt,
     report: Option<ReportTo<'a>>,
+    mode: Mode,
+    progress: Progress,
     phase: RefCell<Option<Phase>>,
     problem: Cell<Option<CommandError>>,
     /// Questions are answered with yes.
@@ -54,10 +58,13 @@ impl<'a> Terminal<'a> {
         report: Option<ReportTo<'a>>,
     ) -> Result<Terminal<'a>, CommandError> {
         let failed = |e| CommandError::failed(format!("signal handlers: {e}"));
+        let mode = Mode::of_stderr(output.quiet, output.verbose).with_outcomes(output.quiet);
         Ok(Terminal {
             output,
             interrupt: signals::install().map_err(failed)?,
             report,
+            mode,
+            progress: Progress::new(mode),
             phase: RefCell::new(None),
             problem: Cell::new(None),
             agrees: false,
@@ -116,7 +123,7 @@ impl Console for Terminal<'_> {
     }
 
     fn begin(&self, phase: &str, total: u64) {
-        let phase = self.output.progress().phase(phase, total);
+        let phase = self.progress.phase(phase, total);
         self.phase.replace(Some(phase));
     }
 
@@ -130,6 +137,10 @@ impl Console for Terminal<'_> {
         if let Some(phase) = &*self.phase.borrow() {
             phase.say(what);
         }
+    }
+
+    fn remaining(&self, time: Nanos) {
+        self.progress.remaining(Duration::from_nanos(time.0));
     }
 
     fn end(&self, outcome: Option<&str>) {
@@ -153,6 +164,10 @@ impl Console for Terminal<'_> {
     fn report(&self, run: &mut Run) {
         for warning in slow_writes::warnings(run) {
             self.say(&warning);
+        }
+        if self.mode == Mode::Bars {
+            // What follows is the result.
+            eprintln!();
         }
         let Some(to) = &self.report else {
             return;

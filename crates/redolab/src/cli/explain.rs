@@ -76,6 +76,7 @@ fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
                 thresholds: args.need.thresholds()?,
                 not_judged: Vec::new(),
             },
+            notes: args.notes.notes()?,
         },
     })
 }
@@ -152,7 +153,7 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     if let Some(slow) = slow_writes::table(run, style) {
         out.push_str(&format!("\n{slow}"));
     }
-    out.push_str(&verdict::findings(run, style, verbose));
+    out.push_str(&format!("\n{}", verdict::findings(run, style, verbose)));
     out.push_str(&super::check::places(run));
     out
 }

@@ -22,6 +22,7 @@ mod inspect;
 mod loads;
 mod members;
 mod need;
+mod notes;
 mod probe;
 mod question;
 mod redact;
@@ -307,6 +308,7 @@ impl From<StoreError> for CommandError {
         let code = match &error {
             StoreError::NoSuchRun { .. }
             | StoreError::NoRuns { .. }
+            | StoreError::FewRuns { .. }
             | StoreError::SeveralRuns { .. } => USAGE,
             StoreError::NoRow(_) => INCOMPLETE,
             _ => FAILED,

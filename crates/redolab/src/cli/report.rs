@@ -13,7 +13,8 @@ use std::process::ExitCode;
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the first characters of its id if no other run has them, or `last`
+    /// The run: its id, the first characters of its id if no other run has them, its label, or
+    /// `last`
     run: String,
     /// File to write. A name that ends with `.md` gets the answer, figures and findings as
     /// Markdown for a ticket, every other name the report [default: redolab-RUN.html in the

@@ -6,6 +6,7 @@ use super::common::{
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::notes::NotesArgs;
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
 use crate::experiment::ladder;
@@ -15,11 +16,11 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, layers, nodes, slow_writes, table, verdict, workers};
+use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::Run;
+use measure::run::RunNotes;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
@@ -72,6 +73,8 @@ pub(crate) struct RunArgs {
     driver: DriverArgs,
     #[command(flatten)]
     events: EventArgs,
+    #[command(flatten)]
+    notes: NotesArgs,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -183,6 +186,7 @@ impl RunOptions {
             allow_busy: self.safety.allow_busy,
             dry_run: self.safety.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         })
     }
 }
@@ -214,6 +218,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
         },
         measured: MeasurementPlan {
             log: args.places.log(measured.log)?,
+            notes: args.notes.notes()?,
             ..measured
         },
     };
@@ -223,7 +228,9 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;
+    output.emit_stored(&store, &run, |style| {
+        overview::text(&run, output.view(), style)
+    })?;
     Ok(ended(&run, true))
 }
 
@@ -250,27 +257,6 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
     }
     row.jobs = jobs;
     Ok(())
-}
-
-/// The tables of a run, and what it shows.
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let waits = table::waits_below(run, style);
-    let mut text = format!("{}\n{waits}", table::rows(run, style));
-    if let Some(workers) = workers::workers(run, style) {
-        text.push_str(&format!("\n{workers}"));
-    }
-    if let Some(nodes) = nodes::nodes(run, style) {
-        text.push_str(&format!("\n{nodes}"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        text.push_str(&format!("\n{slow}"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        text.push_str(&format!("\n{layers}"));
-    }
-    text.push_str(&back_end::text(run, style));
-    text.push_str(&verdict::findings(run, style, verbose));
-    text
 }
 
 /// The workloads that the options name: one, or a sweep's points.

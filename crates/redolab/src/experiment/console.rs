@@ -5,6 +5,7 @@
 
 use crate::budget::Budget;
 use crate::signals::Interrupt;
+use measure::Nanos;
 use measure::run::Run;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub trait Console {
 
     /// A word about the phase, such as the present rate.
     fn note(&self, what: &str);
+
+    /// The whole experiment needs so much time from now on, as far as the plan shows it.
+    fn remaining(&self, time: Nanos);
 
     /// The phase is over: with its outcome, or with `None` where it failed.
     fn end(&self, outcome: Option<&str>);
@@ -59,6 +63,8 @@ impl Console for Silent {
     fn at(&self, _: u64) {}
 
     fn note(&self, _: &str) {}
+
+    fn remaining(&self, _: Nanos) {}
 
     fn end(&self, _: Option<&str>) {}
 

@@ -16,10 +16,11 @@ use super::judge::judge;
 use super::plan::{ExplainPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::row::Spec;
-use super::rows::{RowPlace, RowRunner, lab_overhead};
+use super::rows::{RowPlace, RowRunner, lab_overhead, time_of};
 use super::target::{LoadTarget, Setup};
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
+use measure::Nanos;
 use measure::driver::DriverKind;
 use measure::run::{Run, TargetFacts};
 use redo::LogFileSync;
@@ -187,6 +188,10 @@ impl Explained<'_> {
                 let Some(log) = logs.iter().find(|log| log.way == way) else {
                     continue;
                 };
+                let left = all - done;
+                let each = time_of(std::slice::from_ref(&spec));
+                self.console
+                    .remaining(Nanos(each.0.saturating_mul(left as u64)));
                 let runner = RowRunner {
                     target: Some(self.target),
                     limits: &self.prepared.limits,
@@ -196,6 +201,7 @@ impl Explained<'_> {
                         planned,
                         done: (done, all),
                     }),
+                    is_one_of_many: true,
                 };
                 runner.rows(run, &log.log, std::slice::from_ref(&spec), writer)?;
                 done += 1;

@@ -12,6 +12,7 @@ use super::row::Spec;
 use device::{IoEngine, StripeWidth, SyncMethod};
 use measure::Nanos;
 use measure::judgement::Need;
+use measure::run::RunNotes;
 use measure::stack::Declaration;
 use redo::engine::ring_file_bytes;
 use redo::engine::stripe::stripe_file_bytes;
@@ -147,6 +148,9 @@ pub struct MeasurementPlan {
     pub dry_run: bool,
     /// What the run is judged by.
     pub judgement: JudgementPlan,
+    /// What the user notes about the run.
+    #[serde(default)]
+    pub notes: RunNotes,
 }
 
 /// What a run is judged by.
@@ -196,6 +200,13 @@ impl FloorPlan {
             FloorExtent::Short => floor::short(),
             FloorExtent::Full => floor::full(),
         }
+    }
+
+    /// Time that it takes, the comparison of processors included, without making its file.
+    #[must_use]
+    pub fn expected_time(&self) -> Nanos {
+        let points = self.points().len() as u64;
+        Nanos(self.time.0.saturating_mul(points)).plus(self.placement)
     }
 
     /// Bytes of the files that it makes. A raw device has no blocks that are allocated and not
@@ -457,6 +468,10 @@ mod tests {
                     max_write_bytes: Some(1 << 30),
                     allow_busy: false,
                     dry_run: false,
+                    notes: RunNotes {
+                        label: Some("a".to_owned()),
+                        tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+                    },
                     judgement: JudgementPlan {
                         thresholds: "peak_ratio = 7".to_owned(),
                         ..JudgementPlan::default()

@@ -13,11 +13,12 @@ use super::identified::Identified;
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare_each};
-use super::rows::{RowRunner, lab_overhead};
+use super::rows::{RowRunner, lab_overhead, time_of};
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
+use measure::Nanos;
 use measure::driver::DriverKind;
 use measure::words;
 use std::collections::BTreeMap;
@@ -229,8 +230,12 @@ impl Rounds<'_> {
             if round % 2 == 1 {
                 order.reverse();
             }
-            for at in order {
-                let done = self.one(&ready[at], &logs[at].0)?;
+            for (nth, at) in order.into_iter().enumerate() {
+                let left = (rounds - round) as usize * ready.len() - nth;
+                let each = time_of(&ready[at].prepared.plan.rows);
+                let left = Nanos(each.0.saturating_mul(left as u64));
+                self.console.remaining(left);
+                let done = self.one(&ready[at], &logs[at].0, round + 1)?;
                 sides[at].rounds.push(done);
             }
         }
@@ -238,9 +243,12 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget) -> Result<Round, Stopped> {
+    fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
         let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
+        if let Some(label) = &mut run.notes.label {
+            *label = format!("{label}-{}-{round}", ready.name);
+        }
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;
@@ -253,6 +261,7 @@ impl Rounds<'_> {
             log: &plan.log,
             console: self.console,
             among: None,
+            is_one_of_many: true,
         };
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));

@@ -11,7 +11,7 @@ use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
 use super::log_place::ServerLogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
-use super::row::{self, Lab, Spec};
+use super::row::{self, Lab, RowProgress, Spec};
 use super::target::{LoadTarget, Setup};
 use super::{Failure, doubt};
 use crate::observe::machine;
@@ -20,10 +20,10 @@ use crate::observe::sampler::Sampler;
 use crate::safety::Room;
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::Nanos;
 use measure::run::{Row, Run};
 use measure::words;
 use measure::workload::Workload;
+use measure::{Nanos, WaitEvent};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub(super) struct RowRunner<'a> {
     pub(super) console: &'a dyn Console,
     /// Where the rows are some of a plan whose rows are not run in order.
     pub(super) among: Option<RowPlace>,
+    /// More rows follow these, and somebody else estimates the time that they all take.
+    pub(super) is_one_of_many: bool,
 }
 
 /// The place of the first of some rows.
@@ -84,6 +86,9 @@ impl RowRunner<'_> {
             let number = run.rows.len() + 1;
             let (done, all) = self.among.map_or((0, specs.len()), |among| among.done);
             let name = phase_name(spec, done + index, all);
+            if self.among.is_none() && !self.is_one_of_many {
+                self.console.remaining(time_of(&specs[index..]));
+            }
             let row = self.one(
                 (&name, number),
                 spec,
@@ -140,10 +145,11 @@ impl RowRunner<'_> {
             store: Some(writer),
             interrupt: self.console.interrupt(),
             guard: &guard,
-            progress: &|part, rate| {
-                phase.at((part * 1000.0) as u64);
-                phase.note(&format!("{rate:.0} commits/s"));
-                if let Some(line) = soak.as_ref().and_then(|s| s.line(part, rate, target)) {
+            progress: &|progress| {
+                phase.at((progress.part * 1000.0) as u64);
+                phase.note(&current(progress));
+                let line = |soak: &SoakLines| soak.line(progress, target);
+                if let Some(line) = soak.as_ref().and_then(line) {
                     self.console.say(&line);
                 }
             },
@@ -185,6 +191,17 @@ impl RowRunner<'_> {
             run.validity.add("max_write", false, line);
         }
     }
+}
+
+/// Time that a row takes beside its warm-up and its measured time: its sessions start and end.
+const AROUND_ROW: Nanos = Nanos::from_millis(50);
+
+/// Time that rows take, as far as it is known before: those that count commits are not.
+pub(super) fn time_of(specs: &[Spec]) -> Nanos {
+    let known = specs.iter().filter(|spec| spec.commits.is_none());
+    known.fold(Nanos::ZERO, |all, spec| {
+        all.plus(spec.time).plus(spec.warmup).plus(AROUND_ROW)
+    })
 }
 
 /// What `--max-write` did to a row. One that has made all its commits is whole, also where the last
@@ -238,8 +255,9 @@ impl SoakLines {
     }
 
     /// The line, if one is due: how far it is, how fast, what memory and room are left.
-    fn line(&self, part: f64, rate: f64, target: Option<&IdentifiedTarget>) -> Option<String> {
-        let at_s = part * self.time.as_secs();
+    fn line(&self, progress: RowProgress, target: Option<&IdentifiedTarget>) -> Option<String> {
+        let at_s = progress.part * self.time.as_secs();
+        let rate = progress.commits_per_s.unwrap_or(0.0);
         if at_s < self.next_s.get() {
             return None;
         }
@@ -259,15 +277,32 @@ impl SoakLines {
     }
 }
 
+/// What a row does at present, for the line that shows its progress.
+fn current(progress: RowProgress) -> String {
+    let Some(rate) = progress.commits_per_s else {
+        return String::new();
+    };
+    let p99 = progress.sync_p99_ns.map_or_else(String::new, |ns| {
+        format!(", p99 {}", words::latency(ns as f64))
+    });
+    format!("{} commits/s{p99}", words::count(rate as u64))
+}
+
+/// What a row came to, on one line of 80 columns with its name.
 fn summary(row: &Row) -> String {
-    let sync = row
-        .log_file_sync_ms
-        .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    let sync = row.wait(WaitEvent::LogFileSync).filter(|w| w.count > 0);
+    let sync = sync.map_or_else(String::new, |sync| match sync.p99_ns {
+        Some(p99) => format!(", p99 {}", words::latency(p99 as f64)),
+        None => format!(", mean {}", words::latency(sync.mean_ns)),
+    });
     let mbps = row.redo().redo_data_mbps;
-    let redo = mbps.map_or_else(String::new, |mbps| format!(", {mbps:.1} MB/s"));
+    let redo = mbps.map_or_else(String::new, |mbps| {
+        format!(", {} MB/s", words::digits(mbps))
+    });
+    let rate = row.commit_throughput_tps.unwrap_or(0.0);
     format!(
-        "{:.0} commits/s{redo}{sync}",
-        row.commit_throughput_tps.unwrap_or(0.0)
+        "{} commits/s{sync}{redo}",
+        words::count(rate.round() as u64)
     )
 }
 
@@ -288,7 +323,7 @@ pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         store: None,
         interrupt,
         guard: &|_| Ok(()),
-        progress: &|_, _| {},
+        progress: &|_| {},
         log: &|_| {},
     };
     let spec = Spec::closed(

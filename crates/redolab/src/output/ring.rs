@@ -136,7 +136,7 @@ mod tests {
         run.target = Target {
             facts: TargetFacts::RedoLog(RedoLogFacts {
                 seal_bytes: 4096,
-                ring: Some(ring),
+                ring: Some(Box::new(ring)),
                 ..RedoLogFacts::default()
             }),
             ..Target::default()

@@ -102,6 +102,14 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// `last~N` or `LABEL~N` of fewer runs.
+    #[error("run {name}: there are only {count} such runs; `redolab runs` lists them")]
+    FewRuns {
+        /// What was given.
+        name: String,
+        /// How many there are.
+        count: usize,
+    },
     /// There are no runs.
     #[error("no runs in {}", path.display())]
     NoRuns {

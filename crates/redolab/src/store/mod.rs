@@ -9,19 +9,21 @@
 //!     draft.json                      the run so far; gone when it is finished
 //!     contents.json                   length and CRC32C of each file above and of the manifest
 //!     manifest.json                   the run (`redolab.run/2`): written last, by rename
+//!     notes.json                      label and tags that were noted after it was finished
 //! ```
 //!
 //! Invariants: a run is complete exactly when its manifest is in place; a finished run is never
-//! written again; listing reads manifests and nothing else, there is no index; one damaged run
-//! never hides another; nothing is followed or written outside the store (see [`crate::folder`]).
-//! A run that is being written holds a lock on its directory, so it is distinguished from a dead
-//! one.
+//! written again, but for `notes.json`, which holds no figure; listing reads manifests and nothing
+//! else, there is no index; one damaged run never hides another; nothing is followed or written
+//! outside the store (see [`crate::folder`]). A run that is being written holds a lock on its
+//! directory, so it is distinguished from a dead one.
 
 mod error;
 pub mod events;
 mod export;
 pub mod hlog;
 mod names;
+mod notes;
 mod outline;
 mod reader;
 mod recordings;

@@ -19,7 +19,7 @@ fn runs_are_listed_shown_carried_and_deleted() {
     assert_eq!(json["runs"].as_array().expect("runs").len(), 2);
     place
         .run(&["runs"])
-        .expect(0, &[&id, &other, "complete", "LGWR-LAT1"]);
+        .expect(0, &[&id, &other, "Verdict", "LGWR-LAT1"]);
 
     let shown = place.run(&["runs", "show", &id]);
     shown.expect(0, &[&id, "origin: measured", "log file sync", "LGWR-LAT1"]);
@@ -142,7 +142,6 @@ fn one_bad_run_hides_no_other() {
         0,
         &[
             &sound,
-            "complete",
             "damaged: CRC32C",
             "redolab.run/3",
             "use the newer redolab",

@@ -440,6 +440,10 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         created: "2026-11-20T10:15:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes {
+            label: Some("gp3".to_owned()),
+            tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+        },
         command: vec!["redolab".to_owned(), "check".to_owned()],
         target: Target {
             kind: "file".to_owned(),
@@ -499,7 +503,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                     window_bytes: 4096,
                     window_ns: 7,
                 }],
-                ring: Some(measure::run::RingFacts {
+                ring: Some(Box::new(measure::run::RingFacts {
                     kind: measure::run::RingFactsKind::Failover,
                     disk_directory: "/u05".to_owned(),
                     directory: "/f05".to_owned(),
@@ -515,7 +519,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                     over_budget: true,
                     lag_bytes: 1,
                     most_lag_bytes: 4096,
-                }),
+                })),
                 node_directories: vec!["/u03".to_owned()],
                 ..RedoLogFacts::default()
             }),

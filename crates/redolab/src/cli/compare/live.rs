@@ -7,11 +7,14 @@ use super::super::console::Terminal;
 use super::super::members::{MemberArgs, MembersChoice};
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
-use crate::experiment::plan::{MembersPlan, NamedTarget, PlannedTarget, RoundsPlan};
+use crate::experiment::plan::{
+    MeasurementPlan, MembersPlan, NamedTarget, PlannedTarget, RoundsPlan,
+};
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
 use measure::comparison::Comparison;
 use measure::driver::DriverKind;
+use measure::run::RunNotes;
 use std::path::Path;
 
 /// What is measured, and where the report goes.
@@ -26,6 +29,8 @@ pub(super) struct Asked<'a> {
     pub(super) rounds: u32,
     /// The file of the report.
     pub(super) report: Option<&'a Path>,
+    /// What the user notes about every run.
+    pub(super) notes: RunNotes,
 }
 
 /// Measures and compares; `None` after a dry run.
@@ -38,7 +43,10 @@ pub(super) fn compare(
     let plan = RoundsPlan {
         targets: targets(asked, &args.safety, drivers)?,
         rounds: asked.rounds,
-        measured: args.plan(false)?,
+        measured: MeasurementPlan {
+            notes: asked.notes.clone(),
+            ..args.plan(false)?
+        },
     };
     let store = args.store.open_to_store()?;
     args.output.check_beside(&store)?;
