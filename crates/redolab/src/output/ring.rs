@@ -161,10 +161,10 @@ mod tests {
         // 2 MB of redo and padding in 2 s, and 256 heads of 4 KiB in each.
         for words in [
             "Members: ring of 64.0 MiB",
-            "on the ring 990 (99 %)",
+            "on the ring 990 (99.0 %)",
             "FL_DISK_FIRST 600  FL_FLASH_FIRST 400",
             "FL_IO_W_SKIP_BUSY 7  FL_IO_W_SKIP_LARGE 3",
-            "full after 32 s",
+            "full after 32.0 s",
             "at most 8,192 bytes",
             "ring=ring:DISK,RING",
         ] {
@@ -187,7 +187,7 @@ mod tests {
         };
         let shown = text(&run(ring.clone()));
         for words in [
-            "10 of the log writes (5 %)",
+            "10 of the log writes (5.00 %)",
             "within 20.0 ms",
             "not exceeded",
             "given up",
