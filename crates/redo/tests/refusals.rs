@@ -248,9 +248,9 @@ fn a_directory_that_is_missing_or_empty_is_named_with_what_to_do() {
     let open = |path: &std::path::Path| said(common::open_with(path, options()).map(drop));
     let create = said(redo::Log::builder(&nowhere).create().map(drop));
     for (text, action) in [
-        (create, "create the directory first"),
-        (open(&nowhere), "LogBuilder::create"),
-        (open(&scratch.0), "LogBuilder::create"),
+        (create, "make it first"),
+        (open(&nowhere), "make it first"),
+        (open(&scratch.0), "create a log there first"),
     ] {
         let named = text.starts_with(&scratch.0.display().to_string());
         assert!(named && text.contains(action), "{text}");
@@ -265,10 +265,7 @@ fn a_log_has_one_owner_at_a_time() {
     let in_use = matches!(second, Err(Error::Device(DeviceError::InUse { .. })));
     assert!(in_use, "{second:?}");
     let said = second.map_err(|e| e.to_string()).expect_err("refused");
-    assert!(
-        said.contains("this process has the log open already"),
-        "{said}"
-    );
+    assert!(said.contains("in use by this process already"), "{said}");
     assert!(said.contains("redo.ctl"), "{said}");
     let mut session = log.session();
     commit(&mut session, 0, 0).expect("the first owner goes on");

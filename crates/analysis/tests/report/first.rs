@@ -32,7 +32,7 @@ fn the_first_screen_answers_by_itself() {
         "<dt>Volume</dt>",
         "<dt>Log</dt>",
         "<dt>Durability</dt>",
-        "5,000 commits/s, p99 2.00 ms",
+        "5,000 commits/s, 2.00 ms of log file sync (p99)",
         "Log file sync, p99",
         "Log file parallel write, mean",
         "MB/s",
