@@ -22,6 +22,8 @@ use measure::run::Run;
 /// Most lines of a table, and rows whose distributions are drawn.
 const ENTRIES_MAX: usize = 400;
 const GROUPS_MAX: usize = 8;
+/// Rows whose answers the head of the page has.
+const ANSWERS_MAX: usize = 10;
 /// Rows whose heat maps are drawn.
 const MAPS_MAX: usize = 3;
 
@@ -76,13 +78,30 @@ fn header(c: &Comparison) -> String {
         ""
     };
     format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{} · {} · redolab {}</p>\n{invalid}<div class=\"banner none\">{}</div>\n</header>\n",
+        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{} · {} · redolab {}</p>\n{invalid}<div class=\"banner none\">{}{}</div>\n</header>\n",
         names.join(" against "),
         tags(c),
         esc(&c.created),
         esc(&c.redolab_version),
+        answers(c),
         headline(c),
     )
+}
+
+/// What a reader has to know first, and which run is better, row by row.
+fn answers(c: &Comparison) -> String {
+    let notice = |n: &String| format!("<p class=\"warn\">{}</p>", esc(n));
+    let notices: String = c.notices.iter().take(ENTRIES_MAX).map(notice).collect();
+    let line = |a: &measure::comparison::RowAnswer| {
+        let row = format!("{} with {}", a.workload, format::jobs(a.jobs));
+        format!("<li><b>{}</b>: {}</li>", esc(&row), esc(&a.sentence))
+    };
+    let lines: String = c.answers.iter().take(ANSWERS_MAX).map(line).collect();
+    let more = match c.answers.len().saturating_sub(ANSWERS_MAX) {
+        0 => String::new(),
+        n => format!("<p class=\"s\">{n} more rows are in the sections below.</p>"),
+    };
+    format!("{notices}<ul class=\"plain\">{lines}</ul>{more}")
 }
 
 /// The differences that are statistically significant, the largest first, in words.
@@ -250,8 +269,11 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         is_wide: true,
         zoom: None,
     };
-    let how = "Every difference with its interval, its size and its significance.";
-    Section::figures(&format!("against-{run}"), &heading, how, vec![figure])
+    let how = format!(
+        "Every difference with its interval, its size and its significance. {}",
+        c.method.figures
+    );
+    Section::figures(&format!("against-{run}"), &heading, &how, vec![figure])
 }
 
 /// Distributions of one series in all runs.
@@ -332,7 +354,7 @@ fn densities(c: &Comparison) -> Option<Section> {
         Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
     });
     let figures: Vec<Figure> = figures.collect();
-    let how = "The curves of all runs on one logarithmic axis, as in study 004. A mean does not show a hump that only one of the runs has.";
+    let how = "The curves of all runs on one logarithmic axis, as in study 004; of a comparison in rounds, all rounds are merged. A mean does not show a hump that only one of the runs has.";
     Section::figures("densities", "Densities", how, figures)
 }
 
@@ -354,7 +376,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
     Section::figures(
         "percentiles",
         "Percentiles",
-        "The same waits, ordered by percentile.",
+        "The same waits, ordered by percentile; of a comparison in rounds those of all rounds merged.",
         figures,
     )
 }
@@ -392,8 +414,13 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
                 let Some(strip) = strip.as_ref().filter(|s| s.range().is_some()) else {
                     continue;
                 };
+                let rounds = c.runs.get(run).map_or(0, |r| r.round_ids.len());
+                let round = match rounds {
+                    0 | 1 => String::new(),
+                    n => format!(", round 1 of {n}"),
+                };
                 let title = format!(
-                    "{}: {workload} with {}, {}",
+                    "{}{round}: {workload} with {}, {}",
                     name(c, run),
                     format::jobs(*jobs),
                     event.name()
