@@ -20,6 +20,7 @@ mod findings;
 mod import;
 mod inspect;
 mod loads;
+mod matrix;
 mod need;
 mod probe;
 mod redact;

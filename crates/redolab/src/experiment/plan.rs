@@ -35,6 +35,10 @@ pub struct RoundsPlan {
     pub targets: Vec<NamedTarget>,
     /// Rounds on each of them.
     pub rounds: u32,
+    /// Each target is written with the sync method and I/O engine that its own probe finds fastest,
+    /// where none was named; otherwise all with those that are fastest on all of them.
+    #[serde(default)]
+    pub own_back_ends: bool,
     /// What is measured in each round.
     pub measured: MeasurementPlan,
 }
@@ -57,6 +61,9 @@ pub struct NamedTarget {
     pub name: String,
     /// The target.
     pub target: PlannedTarget,
+    /// How its log is made and written, where that differs from the others.
+    #[serde(default)]
+    pub log: Option<LogPlan>,
 }
 
 /// Where a log is made.

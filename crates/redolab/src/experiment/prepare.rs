@@ -45,6 +45,8 @@ pub(super) struct Prepared<'a> {
     /// What the run is judged by.
     pub(super) thresholds: Thresholds,
     making_bytes: u64,
+    /// Bytes of it that a probe has written already.
+    probed_bytes: u64,
 }
 
 /// Adds up what `plan` writes, and divides what it may.
@@ -84,6 +86,7 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
         plan,
         writes: writes(plan, on),
         making_bytes: limits.making / on.all_logs().max(1),
+        probed_bytes: 0,
         limits,
         thresholds,
     })
@@ -121,6 +124,23 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
 }
 
 impl Prepared<'_> {
+    /// The same of one of several targets, whose log is written as `plan` says, after a probe that
+    /// has written so many bytes there.
+    pub(super) fn of_target<'b>(
+        &self,
+        plan: &'b MeasurementPlan,
+        probed_bytes: u64,
+    ) -> Prepared<'b> {
+        Prepared {
+            plan,
+            writes: self.writes,
+            limits: self.limits.clone(),
+            thresholds: self.thresholds.clone(),
+            making_bytes: self.making_bytes,
+            probed_bytes,
+        }
+    }
+
     /// How the log is made, now that `floor` was measured.
     pub(super) fn setup(&self, floor: &[FloorRow]) -> Setup {
         let (log, limits) = (&self.plan.log, &self.limits);
@@ -140,6 +160,7 @@ impl Prepared<'_> {
             probe: log.sync_method.is_none() && probes && !limits.direct_only,
             budget: Arc::clone(&limits.budget),
             making_bytes: self.making_bytes,
+            probed_bytes: self.probed_bytes,
             background: PlacedBackground::default(),
         }
     }
