@@ -2,14 +2,15 @@
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
 //! generated (`figures` from measured data), `check` the table of steps that a change must pass,
-//! `packages` one of them, `setup` what the tests need from the machine, `prove` what takes longer
-//! than a check may; the limits themselves are in `policy`. `binaries` builds programs of tests,
-//! `watch` runs them under a time limit.
+//! `packages` one of them, `dist` makes what others install, `setup` what the tests need from the
+//! machine, `prove` what takes longer than a check may; the limits themselves are in `policy`.
+//! `binaries` builds programs of tests, `watch` runs them under a time limit.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
 mod binaries;
 mod check;
+mod dist;
 mod docs;
 mod figures;
 mod fuzz;
@@ -37,6 +38,7 @@ usage: cargo xtask COMMAND
   check [--keep-going] [STEP…]  every check, or the named steps: the same here and in CI
   test                          setup, then check
   prove [NAME…]                 what exceeds a check's budget, with its data (`prove list`)
+  dist                          make what others install, in target/dist: .deb, wheel, static binary
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents, and the figures of measured data
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         ["prove", words @ ..] => prove::run(&root, words),
+        ["dist"] => dist::run(&root),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
         ["fuzz", words @ ..] => fuzz::run(&root, words),

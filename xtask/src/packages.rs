@@ -1,7 +1,7 @@
-//! What others get: the packages of the crates that are embedded, and a program outside the
-//! workspace that embeds the log.
+//! What others get: the packages of the crates, and a program outside the workspace that embeds the
+//! log.
 //!
-//! What lives here: `cargo package` of each such crate, which must pass without a warning and hold
+//! What lives here: `cargo package` of each crate, which must pass without a warning and hold
 //! what a user looks for; and the example of the log, built by path in a temporary folder, with the
 //! workspace's versions of what lies below, and run: each run recovers what the ones before
 //! committed without closing.
@@ -15,7 +15,10 @@ const PACKAGES: &[(&str, &str)] = &[
     ("redolab-measure", "crates/measure"),
     ("redolab-device", "crates/device"),
     ("redolab-redo", "crates/redo"),
+    ("redolab-drivers", "crates/drivers"),
     ("redolab-evidence", "crates/evidence"),
+    ("redolab-analysis", "crates/analysis"),
+    ("redolab", "crates/redolab"),
 ];
 /// What a package must hold beside its code.
 const HELD: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];

@@ -8,6 +8,7 @@
 mod postgres;
 mod python;
 
+use crate::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -152,6 +153,21 @@ pub fn find_cargo(program: &str) -> Option<PathBuf> {
     installed
         .filter(|file| file.is_file())
         .or_else(|| find(program))
+}
+
+/// A program, whose package is installed where it is missing and that is possible.
+///
+/// # Errors
+/// When it is missing and cannot be installed, with the command to try.
+pub fn require(programs: &[&str], package: &str) -> Outcome<PathBuf> {
+    let here = || programs.iter().find_map(|program| find(program));
+    if here().is_none() && may_not_install().is_none() {
+        install(&[package]);
+    }
+    here().ok_or_else(|| {
+        let programs = programs.join(" or ");
+        format!("{programs} is missing: install the package {package} (apt-get install {package})")
+    })
 }
 
 fn may_not_install() -> Option<&'static str> {

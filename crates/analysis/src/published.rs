@@ -3,8 +3,9 @@
 //! Invariant: only log file sync is taken. Commit latency there is that of a whole SQL
 //! transaction, which an embedded log does not run, so it never stands beside ours.
 
-/// The table, with the columns of `measure::run::Row`.
-const PEAKMARKS: &str = include_str!("../../../studies/peakmarks-2021.csv");
+/// The table, with the columns of `measure::run::Row`: a link to the file in `studies/`, so that
+/// the package of this crate contains it.
+const PEAKMARKS: &str = include_str!("peakmarks-2021.csv");
 
 /// Where it comes from, for captions.
 pub const SOURCE: &str =

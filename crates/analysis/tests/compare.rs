@@ -23,6 +23,7 @@ fn run(name: &str, rows: Vec<Row>) -> Run {
         created: "2026-11-20T10:00:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: Vec::new(),
         target: Target::default(),
         workload: WorkloadInfo::default(),

@@ -25,11 +25,13 @@ pub enum DeviceError {
         /// What is wrong and what to do.
         what: String,
     },
-    /// Another process holds the log.
-    #[error("{path}: in use by another process; a redo log has one owner at a time", path = path.display())]
+    /// Another process holds the log, or this one has it open already.
+    #[error("{path}: {}", in_use(*process), path = path.display())]
     InUse {
         /// The locked file.
         path: PathBuf,
+        /// The process that holds it, where it can be seen.
+        process: Option<u32>,
     },
     /// Nobody who can be seen holds the log, and yet it is locked.
     #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; if the log were opened now, those writes could overwrite new redo; try again, and check whether the device hangs", path = path.display())]
@@ -118,6 +120,22 @@ impl DeviceError {
             | DeviceError::Uring { source, .. } => rustix::io::Errno::from_io_error(source),
             _ => None,
         }
+    }
+}
+
+/// Who has the log, and what to do.
+fn in_use(process: Option<u32>) -> String {
+    match process {
+        Some(process) if process == std::process::id() => "in use by this process already; share \
+             that log between threads, or drop it and its sessions first"
+            .to_owned(),
+        Some(process) => format!(
+            "in use by process {process}; a redo log has one owner at a time: wait until that \
+             process has ended, or use another log"
+        ),
+        None => "in use by another process; a redo log has one owner at a time: wait until that \
+                 process has ended, or use another log"
+            .to_owned(),
     }
 }
 

@@ -225,13 +225,17 @@ fn lock_within(at: &DirectoryEntry, patience: Duration) -> Result<LockGuard, Dev
         let path = at.path().to_owned();
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             // Who had it before may have removed the file.
-            Ok(()) if !at.leads_to(&file) => return Err(DeviceError::InUse { path }),
+            Ok(()) if !at.leads_to(&file) => {
+                let process = None;
+                return Err(DeviceError::InUse { path, process });
+            }
             Ok(()) => return Ok(LockGuard::of(file)),
             Err(Errno::WOULDBLOCK) => {}
             Err(errno) => return Err(io_error(at.path(), "lock", errno)),
         }
-        if owner::holder(at.path(), &file)?.is_some_and(owner::is_alive) {
-            return Err(DeviceError::InUse { path });
+        let process = owner::holder(at.path(), &file)?;
+        if process.is_some_and(owner::is_alive) {
+            return Err(DeviceError::InUse { path, process });
         }
         let waited = begun.elapsed();
         if waited >= patience {

@@ -370,8 +370,9 @@ fn lock(path: &Path, device: &OwnedFd) -> Result<(), DeviceError> {
             result => return result.map_err(|e| io_error(path, "lock", e)),
         }
     }
+    let process = owner(path).unwrap_or_default();
     let path = path.to_owned();
-    Err(DeviceError::InUse { path })
+    Err(DeviceError::InUse { path, process })
 }
 
 /// The owner's word for one device with one content.

@@ -219,6 +219,8 @@ pub enum RowOutcome {
     TooFewRounds,
     /// No figure has an interval.
     NoInterval,
+    /// One of the runs is invalid or unfinished.
+    Invalid,
 }
 
 /// Which run is better in one row.

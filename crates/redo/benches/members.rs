@@ -3,126 +3,21 @@
 //! nothing. See experiments/members.
 //!
 //! `cargo bench -p redolab-redo --bench members -- [ROUNDS] [COMMITS] [STALL_MS] [FIRST_ROUND]`
-#![allow(unsafe_code)]
 
 mod common;
 
 use common::AnyError;
-use device::SimDisk;
-use device::queue::IoOrDevice;
-use device::{Caps, DeviceError, LogDevice, NullDevice, Op, OpCompletion, OpKind, Queue, Region};
+use common::drawn::{DrawnDevice, control, nanos};
+use device::LogDevice;
 use measure::Histogram;
-use measure::workload::split_mix;
-use redo::control::CONTROL_BYTES;
 use redo::{CommitMode, Layout, Log, LogWriter, MemberLayout, Options, Shape};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SHAPE: Shape = Shape::new()
     .block_bytes(Some(4096))
     .groups(3)
     .file_bytes(64 << 20);
-/// A write takes this, and an exponentially distributed time of the same mean on top.
-const BASE: Duration = Duration::from_micros(250);
-/// One write in so many stalls, on a device that stalls.
-const STALL_EVERY: u64 = 100;
-
-/// A device whose writes take drawn times. It keeps nothing.
-#[derive(Clone)]
-struct DrawnDevice {
-    bytes: u64,
-    /// How long a stall takes; zero for a device that does not stall.
-    stall: Duration,
-    state: Arc<AtomicU64>,
-    /// The time of each write, if it is wanted.
-    times: Arc<Mutex<Histogram>>,
-}
-
-impl DrawnDevice {
-    fn new(bytes: u64, seed: u64, stall: Duration) -> DrawnDevice {
-        DrawnDevice {
-            bytes,
-            stall,
-            state: Arc::new(AtomicU64::new(seed)),
-            times: Arc::default(),
-        }
-    }
-
-    fn draw(&self) -> Duration {
-        let mut state = self.state.load(Ordering::Relaxed);
-        let (unit, stall) = (split_mix(&mut state), split_mix(&mut state));
-        self.state.store(state, Ordering::Relaxed);
-        let unit = (unit >> 11) as f64 / (1_u64 << 53) as f64;
-        let time = BASE + BASE.mul_f64(-(1.0 - unit).ln());
-        match stall.is_multiple_of(STALL_EVERY) && !self.stall.is_zero() {
-            true => time + self.stall,
-            false => time,
-        }
-    }
-}
-
-// SAFETY: it never touches a region.
-unsafe impl LogDevice for DrawnDevice {
-    fn caps(&self) -> Caps {
-        NullDevice::PLAIN
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn queue(&self, _region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        let (device, done) = (self.clone(), Vec::new());
-        Ok(Box::new(DrawnQueue { device, done }))
-    }
-
-    fn read(&self, _addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        out.fill(0);
-        Ok(())
-    }
-
-    fn settle(&self) -> Result<(), IoOrDevice> {
-        Ok(())
-    }
-}
-
-struct DrawnQueue {
-    device: DrawnDevice,
-    done: Vec<OpCompletion>,
-}
-
-impl Queue for DrawnQueue {
-    fn submit(&mut self, ops: &[Op]) {
-        for op in ops {
-            if let OpKind::Write { .. } = op.kind {
-                let begun = Instant::now();
-                std::thread::sleep(self.device.draw());
-                let mut times = self.device.times.lock();
-                let times = times.as_mut().map_err(|_| ());
-                times
-                    .expect("nobody panics with it")
-                    .record(nanos(begun.elapsed()));
-            }
-            self.done.push(OpCompletion {
-                id: op.id,
-                result: Ok(op.bytes() as u64),
-                by: 0,
-            });
-        }
-    }
-
-    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
-        let finished = self.done.len();
-        out.append(&mut self.done);
-        finished
-    }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// What is measured.
 #[derive(Clone, Copy, PartialEq)]
 enum Case {
@@ -148,12 +43,6 @@ const CASES: [(&str, Case); 6] = [
     ("healthy_race", Case::HealthyRace),
     ("healthy_mirror", Case::HealthyMirror),
 ];
-
-fn control() -> Arc<dyn LogDevice> {
-    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
-    control.set_immediate(true);
-    Arc::new(control)
-}
 
 fn open(case: Case, seed: u64, stall: Duration) -> Result<(Log, Vec<DrawnDevice>), AnyError> {
     let bytes = SHAPE.file_bytes * u64::from(SHAPE.groups);
@@ -197,13 +86,7 @@ fn measure(case: Case, seed: u64, commits: u64, stall: Duration) -> Result<Measu
     let members = log.members();
     drop(session);
     log.close()?;
-    let write = |n: usize| {
-        let times = devices[n]
-            .times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        times.clone()
-    };
+    let write = |n: usize| devices[n].times();
     Ok(Measured {
         commit: times,
         writes: [write(0), write(1)],

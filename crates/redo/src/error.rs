@@ -92,6 +92,33 @@ pub enum Error {
         /// Why.
         source: IoOrDevice,
     },
+    /// The directory that a log was to be made or opened in is not there, or is no directory.
+    #[error(
+        "{path}: {}",
+        match *is_file {
+            true => "this is not a directory: name the directory that holds, or is to hold, the log",
+            false => "there is no such directory: make it first (mkdir -p), or correct the path",
+        },
+        path = path.display()
+    )]
+    NoDirectory {
+        /// The path that was given.
+        path: PathBuf,
+        /// Something that is no directory has that name, or a part of the path is none.
+        is_file: bool,
+    },
+    /// A directory without a redo log.
+    #[error("{path}: there is no redo log in this directory (it contains no redo.ctl): create a log there first, or name the directory of one", path = path.display())]
+    NoLog {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A log was to be made where there is one.
+    #[error("{path}: there is a redo log in this directory already; nothing was changed: open it, or choose another directory", path = path.display())]
+    Exists {
+        /// The control file of that log.
+        path: PathBuf,
+    },
     /// Not a redo log of this project.
     #[error("{path}: not a redolab log file; nothing was changed", path = path.display())]
     NotALog {

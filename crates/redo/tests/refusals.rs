@@ -66,7 +66,7 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "no control file",
         |d| std::fs::remove_file(control(d)).expect("there"),
-        |e| matches!(e, Error::Device(DeviceError::Io { .. })),
+        |e| matches!(e, Error::NoLog { .. }),
     ),
     (
         "no log file",
@@ -101,15 +101,15 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "a newer control file",
         |d| {
-            overwrite(&control(d), 8, &[5]);
-            overwrite(&control(d), COPY_BYTES as u64 + 8, &[5]);
+            overwrite(&control(d), 8, &[9]);
+            overwrite(&control(d), COPY_BYTES as u64 + 8, &[9]);
         },
-        |e| matches!(e, Error::Version { found: 5, .. }),
+        |e| matches!(e, Error::Version { found: 9, .. }),
     ),
     (
         "a newer copy beside an older one",
-        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[5]),
-        |e| matches!(e, Error::Version { found: 5, .. }),
+        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[9]),
+        |e| matches!(e, Error::Version { found: 9, .. }),
     ),
     (
         "both copies of the control information damaged",
@@ -241,12 +241,35 @@ fn one_damaged_copy_of_the_control_information_heals() {
 }
 
 #[test]
+fn a_directory_that_is_missing_or_empty_is_named_with_what_to_do() {
+    let scratch = Scratch::new();
+    let nowhere = scratch.0.join("nowhere");
+    let said = |outcome: Result<(), Error>| outcome.expect_err("there is nothing").to_string();
+    let open = |path: &std::path::Path| said(common::open_with(path, options()).map(drop));
+    let create = said(redo::Log::builder(&nowhere).create().map(drop));
+    for (text, action) in [
+        (create, "create the directory first"),
+        (open(&nowhere), "LogBuilder::create"),
+        (open(&scratch.0), "LogBuilder::create"),
+    ] {
+        let named = text.starts_with(&scratch.0.display().to_string());
+        assert!(named && text.contains(action), "{text}");
+    }
+}
+
+#[test]
 fn a_log_has_one_owner_at_a_time() {
     let scratch = Scratch::with_log();
     let log = open(&scratch.0);
     let second = common::open_with(&scratch.0, options()).map(drop);
     let in_use = matches!(second, Err(Error::Device(DeviceError::InUse { .. })));
     assert!(in_use, "{second:?}");
+    let said = second.map_err(|e| e.to_string()).expect_err("refused");
+    assert!(
+        said.contains("this process has the log open already"),
+        "{said}"
+    );
+    assert!(said.contains("redo.ctl"), "{said}");
     let mut session = log.session();
     commit(&mut session, 0, 0).expect("the first owner goes on");
     drop(log);
@@ -305,4 +328,81 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
     let left = std::fs::read_dir(&fresh.0).expect("there").count();
     assert_eq!(left, 0, "nothing is left behind");
     create(&fresh.0);
+}
+
+/// A way to miss a log, and what the message must contain beside the path.
+type Miss = (&'static str, fn(&Path) -> Error, &'static [&'static str]);
+
+/// What somebody who embeds the log meets first: each message names the path and what to do.
+#[test]
+fn first_mistakes_are_named_with_what_to_do() {
+    fn fails<T>(result: Result<T, Error>) -> Error {
+        result.err().expect("refused")
+    }
+    let misses: &[Miss] = &[
+        (
+            "create in a missing directory",
+            |d| fails(redo::Log::builder(d.join("none/log")).create()),
+            &["none/log: there is no such directory", "mkdir -p"],
+        ),
+        (
+            "open in a missing directory",
+            |d| fails(open_with(d.join("none"), options())),
+            &["none: there is no such directory", "mkdir -p"],
+        ),
+        (
+            "a file instead of a directory",
+            |d| {
+                std::fs::write(d.join("file"), "x").expect("writable");
+                fails(open_with(d.join("file"), options()))
+            },
+            &["file: this is not a directory: name the directory"],
+        ),
+        (
+            "open where no log is",
+            |d| fails(open_with(d, options())),
+            &[
+                "there is no redo log in this directory",
+                "create a log there",
+            ],
+        ),
+        (
+            "create over a log",
+            |d| {
+                create(d);
+                fails(redo::Log::builder(d).create())
+            },
+            &[
+                "redo.ctl: there is a redo log",
+                "nothing was changed",
+                "open it",
+            ],
+        ),
+        (
+            "create over the log files of a lost control file",
+            |d| {
+                create(d);
+                std::fs::remove_file(control(d)).expect("there");
+                fails(redo::Log::builder(d).create())
+            },
+            &["redo01.log: this file is in the way", "move it away"],
+        ),
+        (
+            "open twice in one process",
+            |d| {
+                create(d);
+                let _log = open(d);
+                fails(open_with(d, options()))
+            },
+            &["redo.ctl: in use by this process already", "share"],
+        ),
+    ];
+    for (what, miss, expected) in misses {
+        let scratch = Scratch::new();
+        let said = miss(&scratch.0).to_string();
+        let path = scratch.0.display().to_string();
+        for part in [path.as_str()].iter().chain(*expected) {
+            assert!(said.contains(part), "{what}: no {part:?} in: {said}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use common::{SMALL, Scratch, options, until};
 use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, SyncMethod};
 use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
+use redo::engine::{Paths, RingInspection};
 use redo::{Error, Log, LogWriter, MemberLayout, Recovery, RingState};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -175,8 +175,17 @@ fn what_the_disk_lacks_is_given_to_it() {
     for (log, bytes) in logs.iter().zip(&before) {
         std::fs::write(log, bytes).expect("put back");
     }
-    // Without the ring the loss has to be accepted.
+    // Looking foresees what the opening does.
     let ring = places.path("ring");
+    let looked = RingInspection::of(places.path("disk"), &ring).expect("reads");
+    assert!(
+        looked.refused.is_none() && looked.unused.is_none(),
+        "{looked:?}"
+    );
+    assert!(looked.lacking_bytes > 0 && looked.batches > 0, "{looked:?}");
+    assert!(looked.end > looked.disk_end, "{looked:?}");
+    assert!(looked.table.is_some_and(|table| !table.spare), "{looked:?}");
+    // Without the ring the loss has to be accepted.
     std::fs::rename(&ring, places.path("lost")).expect("renamed");
     let words = refusal(places.ring());
     assert!(
@@ -283,6 +292,84 @@ fn a_disk_that_fails_ends_the_log_and_the_ring_has_what_it_acknowledged() {
     drop((session, log));
     let (_, recovery) = open(places.ring());
     assert!(count(&recovery) >= acknowledged as usize);
+}
+
+/// The disk lost a block in the middle, which the ring has: without the ring that is damage.
+#[test]
+fn a_loss_that_was_accepted_for_an_opening_that_failed_is_none() {
+    let places = Places::with_log();
+    let devices = places.devices();
+    let (log, _) = open(places.on(&devices, None));
+    commit(&log, 0..20);
+    until("the disk has caught up", || state(&log).lag_bytes == 0);
+    let logs = Paths::new(places.path("disk")).logs(SMALL.groups);
+    let before = std::fs::read(&logs[0]).expect("a log");
+    let gate = devices[0].gate();
+    commit(&log, 20..60);
+    drop(gate);
+    drop(log);
+    let mut bytes = std::fs::read(&logs[0]).expect("a log");
+    let blocks = bytes.chunks_mut(4096).zip(before.chunks(4096));
+    let mut changed = blocks.filter(|(after, before)| after != before);
+    let (after, before) = changed.nth(10).expect("blocks of the last commits");
+    after.copy_from_slice(before);
+    std::fs::write(&logs[0], &bytes).expect("a block is lost");
+    let ring = places.path("ring");
+    let loses = || places.ring().accept_loss(true);
+    std::fs::rename(&ring, places.path("lost")).expect("renamed");
+    let damaged = try_open(loses()).map(|_| ()).expect_err("damaged");
+    assert!(matches!(damaged, Error::Corrupt { .. }), "{damaged}");
+    // The ring is found again.
+    std::fs::rename(places.path("lost"), &ring).expect("renamed");
+    let (log, recovery) = open(places.ring());
+    assert_eq!(count(&recovery), 60);
+    drop(log);
+    // It is not, and what lies behind the damage is given up.
+    std::fs::write(&logs[0], &bytes).expect("a block is lost");
+    std::fs::rename(&ring, places.path("lost")).expect("renamed");
+    let Err(Error::Corrupt { rba, .. }) = try_open(loses()) else {
+        panic!("damaged");
+    };
+    let salvaged = Log::builder(loses()).options(options()).salvage(rba);
+    let (log, recovery) = salvaged.expect("salvaged").0.open().expect("a log");
+    let kept = count(&recovery);
+    assert!((20..60).contains(&kept), "{kept}");
+    assert!(log.ring().is_none());
+}
+
+/// Its head can be read, and the redo behind it cannot.
+#[test]
+fn a_ring_that_cannot_be_read_is_as_one_that_is_missing() {
+    let places = Places::with_log();
+    let devices = places.devices();
+    let (log, _) = open(places.on(&devices, None));
+    commit(&log, 0..20);
+    until("the disk has caught up", || state(&log).lag_bytes == 0);
+    drop(log);
+    devices[1].inject(Injection {
+        target: FaultTarget::Read,
+        nth: devices[1].counts().reads + 3,
+        fault: Fault::Errno(EIO),
+        for_good: true,
+    });
+    let words = refusal(places.on(&devices, None));
+    assert!(words.contains("accept the loss"), "{words}");
+    devices[1].heal();
+    devices[1].inject(Injection {
+        target: FaultTarget::Read,
+        nth: devices[1].counts().reads + 3,
+        fault: Fault::Errno(EIO),
+        for_good: true,
+    });
+    let (log, recovery) = open(places.on(&devices, None).accept_loss(true));
+    assert_eq!(count(&recovery), 20);
+    assert!(notes(&log).contains("the ring is not used"));
+    drop(log);
+    // It was done without: what it has does not count when it returns.
+    devices[1].heal();
+    let (log, recovery) = open(places.ring());
+    assert_eq!(count(&recovery), 20);
+    assert!(log.ring().is_some());
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn outcome(result: &Result<(), Error>) -> String {
         Ok(()) => "made".to_owned(),
         Err(Error::BeingCreated { .. }) => "met".to_owned(),
         // It had ended by then.
-        Err(error) if error.to_string().contains("redo.ctl: create: File exists") => "met".into(),
+        Err(Error::Exists { .. }) => "met".to_owned(),
         Err(error) => error.to_string(),
     }
 }

@@ -169,7 +169,10 @@ fn what_is_not_the_whole_stripe_of_one_log_is_refused_by_name() {
     let taken = create(stripe, StripeWidth::Fine)
         .expect_err("a log is there")
         .to_string();
-    assert!(taken.contains("u01/redo.stripe: create"), "{taken}");
+    assert!(
+        taken.contains("u01/redo.stripe: there is a redo log"),
+        "{taken}"
+    );
 }
 
 #[test]

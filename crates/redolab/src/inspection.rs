@@ -4,7 +4,7 @@
 //! snapshot. What it must not know: how blocks and records are laid out, and how this is shown.
 
 mod members;
-pub(crate) use members::InspectedMembers;
+pub(crate) use members::{InspectedMembers, InspectedRing};
 
 use redo::control::{ControlInfo, CopyProblem};
 use redo::engine::{GroupSurvey, Inspection};
@@ -94,6 +94,9 @@ pub(crate) struct InspectedControl {
     /// Everything before it was durable when the control information was last updated.
     pub(crate) durable_rba: String,
     pub(crate) incarnations: Vec<InspectedLife>,
+    /// `spare` or `needed`, of a log with a ring: whether the disk has everything without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ring: Option<&'static str>,
 }
 
 /// A life of the log between two recoveries.
@@ -146,6 +149,9 @@ pub(crate) struct DumpedRecord {
     pub(crate) rba: String,
     pub(crate) bytes: u64,
     pub(crate) head_hex: String,
+    /// The bytes of `head_hex`.
+    #[serde(skip)]
+    pub(crate) head: Vec<u8>,
 }
 
 /// There is a log, and something about it is wrong; other errors say that there is none, or that
@@ -366,6 +372,10 @@ impl InspectedControl {
             closed_at_rba: info.closed_at.map(rba),
             durable_rba: rba(info.known_durable()),
             incarnations: incarnations.collect(),
+            ring: info.ring.map(|ring| match ring.spare {
+                true => "spare",
+                false => "needed",
+            }),
         }
     }
 }
@@ -387,11 +397,12 @@ impl InspectedSalvage {
 
 impl DumpedRecord {
     fn of(rba: Rba, record: &[u8]) -> DumpedRecord {
-        let head = record.iter().take(HEAD_BYTES);
+        let head = &record[..record.len().min(HEAD_BYTES)];
         DumpedRecord {
             rba: rba.to_string(),
             bytes: record.len() as u64,
-            head_hex: head.map(|b| format!("{b:02x}")).collect(),
+            head_hex: head.iter().map(|b| format!("{b:02x}")).collect(),
+            head: head.to_vec(),
         }
     }
 }

@@ -3,6 +3,12 @@
 use drivers::managed::guard;
 use std::process::ExitCode;
 
+/// The allocator of the static binary: that of musl has one lock and took twice as long in `report`
+/// (docs/decisions/2026-11-24-static-binary.md).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if arguments

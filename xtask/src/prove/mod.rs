@@ -2,16 +2,19 @@
 //!
 //! What lives here: the list of proofs and taking them in turn. The table of those that are tests
 //! is in `tests`; `cuts` adds options to one of them, `soak` repeats some with other seeds,
-//! `mutants` changes the product, `deny` asks cargo-deny.
+//! `mutants` changes the product, `deny` asks cargo-deny, `dist` installs what others install.
 //!
 //! Invariant: a proof that could not be made has failed; nothing here skips.
 
 mod cuts;
 mod deny;
+mod dist;
 mod mutants;
 pub mod record;
 mod soak;
 mod tests;
+
+pub use deny::install;
 
 use crate::{Outcome, fuzz};
 use std::path::Path;
@@ -37,6 +40,13 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "deny",
         "licences, sources and banned crates of every dependency",
         "1 min",
+    ),
+    (
+        "dist",
+        "the .deb, the wheel and the static binary, made and installed in clean directories, run \
+         `redolab check --quick` there and leave nothing behind when they are removed (--on \
+         DIRECTORY: measure there)",
+        "10 min",
     ),
     (
         "soak",
@@ -81,6 +91,8 @@ fn prove(root: &Path, name: &str, options: &[&str]) -> Outcome<bool> {
         ("fuzz", []) => fuzz::run(root, &[FUZZ_SECONDS]),
         ("fuzz", options) => fuzz::run(root, options),
         ("deny", []) => deny::run(root),
+        ("dist", []) => dist::run(root, None),
+        ("dist", ["--on", place]) => dist::run(root, Some(Path::new(place))),
         ("soak", [time]) => soak::run(root, soak::parse(time)?),
         ("soak", _) => Err("say how long: soak MINUTES, or soak 8h".to_owned()),
         (_, []) => match PROOFS.iter().find(|proof| proof.name == name) {

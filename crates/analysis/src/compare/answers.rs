@@ -2,7 +2,7 @@
 //! waits, with absolute figures and intervals.
 //!
 //! Invariants: there is no winner without an interval that excludes equality, none by a negligible
-//! difference, and none of fewer rounds than a decision needs.
+//! difference, none of fewer rounds than a decision needs, and none where a run is invalid.
 
 use super::rounds;
 use measure::comparison::{Better, Comparison, Difference, RowAnswer, RowOutcome, Size};
@@ -13,7 +13,8 @@ const THROUGHPUT: &str = "commit_throughput_tps";
 const P99: [&str; 2] = ["log_file_sync.p99", "commit_latency.p99"];
 
 /// The answers of all rows, in the order of the differences.
-pub(super) fn of(c: &Comparison) -> Vec<RowAnswer> {
+#[must_use]
+pub fn of(c: &Comparison) -> Vec<RowAnswer> {
     let mut rows: Vec<(&Difference, Vec<usize>)> = Vec::new();
     for (at, d) in c.differences.iter().enumerate() {
         let starts = rows.last().is_none_or(|(first, _)| {
@@ -44,7 +45,11 @@ fn answer(c: &Comparison, places: &[usize]) -> Option<RowAnswer> {
         .collect();
     let of: Vec<&Difference> = by.iter().filter_map(|at| c.differences.get(*at)).collect();
     let first = *of.first()?;
-    let (outcome, winner) = judged(&of);
+    let sound = |run: usize| c.runs.get(run).is_some_and(|r| r.valid && r.complete);
+    let (outcome, winner) = match sound(first.run_a) && sound(first.run_b) {
+        true => judged(&of),
+        false => (RowOutcome::Invalid, None),
+    };
     let name = |run: usize| c.runs.get(run).map_or("?", |r| r.name.as_str());
     let (base, other) = (name(first.run_a), name(first.run_b));
     let head = match (outcome, winner) {
@@ -54,6 +59,7 @@ fn answer(c: &Comparison, places: &[usize]) -> Option<RowAnswer> {
         }
         (RowOutcome::Mixed, _) => format!("{base} and {other} are each better in one figure"),
         (RowOutcome::TooFewRounds, _) => "too few rounds to decide".to_owned(),
+        (RowOutcome::Invalid, _) => "no answer, since a run is invalid or unfinished".to_owned(),
         (RowOutcome::NoInterval, _) => "no interval, so nothing can be decided".to_owned(),
         _ => "no difference found that matters".to_owned(),
     };

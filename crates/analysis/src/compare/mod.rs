@@ -13,7 +13,7 @@
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
 //! | tables of interleaved rounds, one figure of all of them per cell | `pooled` |
-//! | which run is better, row by row | `answers` |
+//! | which run is better, row by row | [`answers`] |
 //! | significance and size in words | `words` |
 //! | tables as those of study 001 | `tables` |
 //! | bytes per layer, of databases and of redolab's own log | `bytes` |
@@ -22,7 +22,7 @@
 //! Invariants: the first run is the base; significance and size are said apart; what one run lacks
 //! is named and the rest is compared.
 
-mod answers;
+pub mod answers;
 mod bytes;
 pub mod condition;
 mod distribution;

@@ -149,7 +149,8 @@ impl CreatedFile {
             Ok(()) | Err(Errno::WOULDBLOCK) => {
                 self.keep = true;
                 let path = self.at.path().to_owned();
-                return Err(DeviceError::InUse { path });
+                let process = None;
+                return Err(DeviceError::InUse { path, process });
             }
             Err(errno) => return Err(self.error("lock", errno)),
         }

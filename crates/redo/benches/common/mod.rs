@@ -2,6 +2,7 @@
 //! time, and what fio writes to the same files.
 #![allow(dead_code)]
 
+pub mod drawn;
 pub mod stream;
 
 use device::{Caps, FileSet, IoEngine, LogDevice, NullDevice, Op, OpCompletion, OpKind, Piece};

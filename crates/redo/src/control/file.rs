@@ -344,7 +344,7 @@ impl ControlFile {
         result
     }
 
-    /// Changes the information without making the change durable: a fence that a test removes.
+    /// Changes the information without making the change durable: the next update does.
     pub(crate) fn change_in_memory(
         &mut self,
         change: impl FnOnce(&mut ControlInfo) -> Result<(), Error>,

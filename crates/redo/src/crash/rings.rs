@@ -30,6 +30,8 @@ pub(super) struct RingPlan {
     pub(super) kind: RingKind,
     /// Bytes for batches.
     pub(super) bytes: u64,
+    /// Of the ring's disk; those of the log's disk may be larger or smaller.
+    pub(super) sector_bytes: usize,
 }
 
 /// The ring of an open log, on the disks themselves.
@@ -47,15 +49,19 @@ impl Plan {
         let kind = [RingKind::Ring, RingKind::Failover][draw(2) as usize];
         let sectors = [2, 3, 4, 6, 8, 12, 16, 32, 64, 128][draw(10) as usize];
         let unit = self.sector_bytes.max(self.geometry.block_bytes as usize) as u64;
-        self.ring = Some(RingPlan {
-            kind,
-            bytes: sectors * unit,
-        });
         // One log write at a time, as the engine has it; and deeper, which the device allows.
         if draw(2) == 0 {
             self.policy.depth = 1;
             self.policy.adaptive = None;
         }
+        // Drawn last: of most histories the rest is as it was when some of them found something.
+        let own = [512, 1024, 2048, 4096][draw(4) as usize];
+        let sector_bytes = [self.sector_bytes, own][draw(2) as usize];
+        self.ring = Some(RingPlan {
+            kind,
+            bytes: sectors * unit.max(sector_bytes as u64),
+            sector_bytes,
+        });
         self.policy.durable_writes = false;
         self.archive = false;
         self
@@ -63,10 +69,10 @@ impl Plan {
 }
 
 /// The ring's disk, with an announcement as a creation leaves it.
-pub(super) fn make(plan: &Plan, ring: RingPlan, log_id: crate::format::LogId) -> SimDisk {
+pub(super) fn make(ring: RingPlan, log_id: crate::format::LogId) -> SimDisk {
     let disk = SimDisk::new(
         (RING_DATA_AT + ring.bytes) as usize,
-        plan.sector_bytes,
+        ring.sector_bytes,
         false,
     );
     disk.set_immediate(true);

@@ -89,7 +89,7 @@ impl World {
         let mut info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
         if let Some(ring) = plan.ring {
             info = info.with_ring(RingTable::new(ring.kind));
-            disks.data.push(rings::make(&plan, ring, info.log_id));
+            disks.data.push(rings::make(ring, info.log_id));
         }
         if let Some(members) = plan.members {
             info = info.with_members(members);

@@ -4,10 +4,9 @@
 //! [`Layout::ClearedRawDevice`], which `device::raw` gives for a device that was looked at,
 //! confirmed by its exact path, and held; what is not given takes its default.
 
-use super::create::hold as hold_for_a_log;
+use super::create::hold;
 use super::headers::fresh_id;
 use super::member_layout::MemberLayout;
-use super::open::hold;
 use super::{Log, Options, Paths, Shape, stripe};
 use crate::control;
 use crate::error::Error;
@@ -214,7 +213,7 @@ impl<'a> LogBuilder<'a> {
         let (shape, progress, cancel) = (self.shape, &*self.progress, &*self.cancel);
         self.layout = match self.layout {
             Layout::Directory(path) => {
-                let held = hold_for_a_log(&path)?;
+                let held = hold(&path)?;
                 Log::create_at(&held, shape, progress, cancel)?;
                 Layout::Directory(path)
             }

@@ -100,33 +100,37 @@ impl Log {
     }
 }
 
-/// Opens the directory that is to hold a log.
+/// Opens the directory that holds a log, or is to hold one, by the path that a user named.
 pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
     Directory::open(directory).map_err(|source| {
-        Error::Device(DeviceError::Io {
-            path: directory.to_owned(),
-            action: "open the directory for a log",
-            source,
-        })
+        let path = directory.to_owned();
+        match source.kind() {
+            NotFound | NotADirectory => Error::NoDirectory {
+                path,
+                is_file: source.kind() == NotADirectory,
+            },
+            _ => Error::Device(DeviceError::Io {
+                path,
+                action: "open the directory of a redo log",
+                source,
+            }),
+        }
     })
 }
 
 /// Refuses names that are taken: the control file's first, which names a log.
 pub(super) fn refuse_taken(named: &DirectoryEntry, logs: &[DirectoryEntry]) -> Result<(), Error> {
-    const EEXIST: i32 = 17;
-    let taken = |at: &DirectoryEntry| {
-        Error::Device(DeviceError::Io {
-            path: at.path().to_owned(),
-            action: "create",
-            source: std::io::Error::from_raw_os_error(EEXIST),
-        })
-    };
     if named.exists()? {
-        return Err(taken(named));
+        return Err(Error::Exists {
+            path: named.path().to_owned(),
+        });
     }
     for at in logs {
         if at.exists()? {
-            return Err(taken(at));
+            return Err(Error::InTheWay {
+                path: at.path().to_owned(),
+            });
         }
     }
     Ok(())
@@ -340,12 +344,16 @@ fn caps_for(
     direct().map_or(control.caps(), |set| set.caps())
 }
 
-/// Refuses to open what an interrupted creation left, and says what to do.
-pub(super) fn refuse_unfinished(directory: &Directory) -> Result<(), Error> {
+/// Refuses a directory without a log, and what an interrupted creation left, and says what to do.
+pub(super) fn require_log(directory: &Directory) -> Result<(), Error> {
     super::stripe::refuse_alone(directory)?;
-    let at = directory.entry(Paths::UNFINISHED)?;
-    if !at.exists()? || directory.entry(Paths::CONTROL)?.exists()? {
+    if directory.entry(Paths::CONTROL)?.exists()? {
         return Ok(());
+    }
+    let at = directory.entry(Paths::UNFINISHED)?;
+    if !at.exists()? {
+        let path = directory.path().to_owned();
+        return Err(Error::NoLog { path });
     }
     let path = at.path().to_owned();
     Err(match unfinished_log(directory, &at) {

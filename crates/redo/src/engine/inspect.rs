@@ -5,8 +5,9 @@
 
 #[cfg(feature = "internals")]
 use super::Log;
+use super::create::hold;
 use super::headers::check_headers;
-use super::open::{hold, open_control_read_only};
+use super::open::open_control_read_only;
 use super::options::{LogPlace, Paths};
 use super::raw;
 use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};

@@ -3,9 +3,10 @@
 //! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. What an
 //! opening would refuse is asked of what an opening asks.
 
+use super::create::hold;
 use super::create::vacancy;
 use super::inspect::Inspection;
-use super::open::{hold, open_control_read_only};
+use super::open::open_control_read_only;
 use crate::control::MemberTable;
 use crate::error::Error;
 use crate::members::heal::{MemberData, lacking};
@@ -214,7 +215,11 @@ fn look(path: &Path) -> (InspectedMember, Option<Inspection>) {
                 return (member, Some(log));
             }
             member.condition = MemberCondition::Other;
-            member.why = Some(String::from("it is a log of its own, without members"));
+            let what = match info.ring {
+                Some(_) => "it is the disk of a log with a ring: open it with its ring",
+                None => "it is a log of its own, without members",
+            };
+            member.why = Some(what.to_owned());
         }
         Err(error) => {
             let vacancy = hold(path).ok().and_then(|held| vacancy(&held));

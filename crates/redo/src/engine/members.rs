@@ -6,9 +6,10 @@
 //! What it must not know: which members may be believed (`crate::members`).
 
 use super::back_end::BackEnd;
+use super::create::hold;
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
-use super::open::{hold, open_logs, open_member_control};
+use super::open::{open_logs, open_member_control};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
 use super::{HeldLog, Log, create};
@@ -21,12 +22,47 @@ use device::file::{Directory, LockGuard, lock_exclusive_at};
 use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A member that was opened.
 pub(super) struct OpenedMember {
     pub(super) given: GivenMember,
     pub(super) files: Option<FileSet>,
     pub(super) lock: Option<LockGuard>,
+}
+
+/// What an opened log keeps of its members, and what is assembled.
+struct Taken {
+    /// With the number of the member each.
+    files: Vec<(usize, FileSet)>,
+    locks: Vec<LockGuard>,
+    given: Vec<GivenMember>,
+    /// By the numbers of the members; empty for those that are not there.
+    paths: Vec<PathBuf>,
+}
+
+impl Taken {
+    fn of(opened: Vec<OpenedMember>, count: usize) -> Taken {
+        let mut taken = Taken {
+            files: Vec::new(),
+            locks: Vec::new(),
+            given: Vec::new(),
+            paths: vec![PathBuf::new(); count],
+        };
+        for member in opened {
+            let own = member.given.file.info().members;
+            let number = own.map_or(0, |own| usize::from(own.own));
+            taken
+                .files
+                .extend(member.files.map(|files| (number, files)));
+            taken.locks.extend(member.lock);
+            if let Some(path) = taken.paths.get_mut(number) {
+                path.clone_from(&member.given.path);
+            }
+            taken.given.push(member.given);
+        }
+        taken
+    }
 }
 
 /// What was found in the places of a log with members.
@@ -71,7 +107,7 @@ impl Log {
         let mut held = Vec::new();
         for place in &layout.places {
             match place {
-                MemberPlace::Directory(path) => held.push(create::hold(path)?),
+                MemberPlace::Directory(path) => held.push(hold(path)?),
                 MemberPlace::OpenDirectory(directory) => held.push(directory.clone()),
                 MemberPlace::Devices { .. } => {}
             }
@@ -109,21 +145,12 @@ impl Log {
             unopened,
             lost,
         } = Places::open(&layout, &options)?;
-        let (mut files, mut locks, mut given) = (Vec::new(), Vec::new(), Vec::new());
-        for member in opened {
-            let own = member.given.file.info().members;
-            let number = own.map_or(0, |own| usize::from(own.own));
-            files.extend(member.files.map(|files| (number, files)));
-            locks.extend(member.lock);
-            given.push(member.given);
-        }
-        let mut paths = vec![PathBuf::new(); table.count.into()];
-        for member in &given {
-            let own = member.file.info().members.map_or(0, |own| own.own);
-            if let Some(path) = paths.get_mut(usize::from(own)) {
-                path.clone_from(&member.path);
-            }
-        }
+        let Taken {
+            mut files,
+            mut locks,
+            given,
+            mut paths,
+        } = Taken::of(opened, table.count.into());
         let places: Vec<PathBuf> = lost.iter().map(|d| d.path().to_owned()).collect();
         let assembly = Assembly::with_lost(given, layout.accept_loss, &places);
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
@@ -160,21 +187,14 @@ impl Log {
         let standing = Arc::clone(&members.standing);
         standing.set_outlier(options.outlier);
         standing.set_patience(options.member_patience);
-        let (pause, devices) = (options.member_retry, members.devices.clone());
+        let (retry, devices) = (options.member_retry, members.devices.clone());
         let path = control.path().to_owned();
         let path = path.parent().unwrap_or(&path);
         let (mut log, recovery) = Log::start(Arc::new(members), control, path, options, locks)?;
         log.keep_members(&standing, files, paths.clone());
-        if let Some(pause) = pause {
-            let work = ResilverWork {
-                standing,
-                held: Arc::downgrade(&log.held),
-                core: Arc::downgrade(&log.core),
-                devices: devices.into_iter().zip(paths).collect(),
-                pause,
-            };
-            let thread = ResilverThread::start(work)?;
-            log.resilver = Mutex::new(Some(thread));
+        if let Some(pause) = retry {
+            let devices = devices.into_iter().zip(paths).collect();
+            log.begin_resilvering(standing, devices, pause)?;
         }
         log.say_first(BackEnd {
             sync_method: Some(method),
@@ -182,6 +202,24 @@ impl Log {
             ..BackEnd::default()
         });
         Ok((log, recovery))
+    }
+
+    /// Has members that are given up copied again, each after this pause.
+    fn begin_resilvering(
+        &mut self,
+        standing: Arc<Standing>,
+        devices: Vec<(Option<Arc<dyn LogDevice>>, PathBuf)>,
+        pause: Duration,
+    ) -> Result<(), Error> {
+        let work = ResilverWork {
+            standing,
+            held: Arc::downgrade(&self.held),
+            core: Arc::downgrade(&self.core),
+            devices,
+            pause,
+        };
+        self.resilver = Mutex::new(Some(ResilverThread::start(work)?));
+        Ok(())
     }
 
     /// Its checkpoints look whether the files are still there, and members that fail are marked
@@ -327,7 +365,7 @@ pub(super) fn open_member(place: &MemberPlace, options: &Options) -> Result<Open
 
 fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMember, Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     let lock = lock_exclusive_at(&at)?;
     // Its creator may have been killed before the name was durable.
     directory.sync()?;
@@ -349,7 +387,11 @@ fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMemb
 pub(super) fn is_absence(error: &Error) -> bool {
     match error {
         Error::Device(DeviceError::InUse { .. }) => false,
-        Error::Device(_) | Error::ControlDamaged { .. } | Error::Unfinished { .. } => true,
+        Error::Device(_)
+        | Error::NoDirectory { .. }
+        | Error::NoLog { .. }
+        | Error::ControlDamaged { .. }
+        | Error::Unfinished { .. } => true,
         _ => false,
     }
 }

@@ -31,7 +31,7 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
-        create::refuse_unfinished(directory)?;
+        create::require_log(directory)?;
         let lock = lock_exclusive_at(&at)?;
         // Its creator may have been killed before the name was durable.
         directory.sync()?;
@@ -244,17 +244,6 @@ pub(super) fn check_fit(
     Ok(())
 }
 
-/// Opens the directory that a user named.
-pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
-    Directory::open(directory).map_err(|source| {
-        Error::Device(DeviceError::Io {
-            path: directory.to_owned(),
-            action: "no redo log here",
-            source,
-        })
-    })
-}
-
 pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
     ControlFile::load(control_device(at)?, at.path())
 }
@@ -277,7 +266,7 @@ pub(super) fn open_control_read_only(
     directory: &Directory,
 ) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     expect_control(&at)?;
     let names = [Paths::CONTROL.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES)?;

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 /// The longest pause between two attempts, unless the first one is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// Between two looks whether a step can be made.
-const LOOK: Duration = Duration::from_millis(1);
+/// Between two looks whether a step can be made: a step waits for a write or two.
+const LOOK: Duration = Duration::from_micros(100);
 
 /// The thread, until this is dropped.
 pub(super) struct ResilverThread {

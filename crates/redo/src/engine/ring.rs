@@ -1,4 +1,4 @@
-//! A log with a ring: making its two places, opening them together.
+//! A log with a ring: making its two places, opening them together, giving up redo behind damage.
 //!
 //! Invariants: the ring is locked as the disk is; it is made before the disk's control file has its
 //! name, and removed when that fails; what is removed of an interrupted creation was never used.
@@ -7,7 +7,7 @@
 //! What it must not know: what of the ring counts (`crate::members::ring`).
 
 use super::back_end::BackEnd;
-use super::create::{self, Progress};
+use super::create::{Progress, hold};
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, RingPlace};
 use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member};
@@ -16,13 +16,14 @@ use super::options::{Options, Paths, Shape};
 use super::{HeldLog, Log};
 use crate::control::{ControlFile, ControlInfo, RingKind, RingTable};
 use crate::error::Error;
-use crate::format::LogId;
+use crate::format::{LifeId, LogId};
 use crate::members::ring::{
-    Announcement, GivenRing, Patience, RING_DATA_AT, RingAssembly, RingDevice, RingState, announce,
-    is_unused,
+    Announcement, GivenRing, OpenedRing, Patience, RING_DATA_AT, RingAssembly, RingDevice,
+    RingState, announce, is_unused,
 };
 use crate::planted::Planted;
-use crate::recovery::Recovery;
+use crate::rba::Rba;
+use crate::recovery::{Recovery, Salvage, salvage};
 use device::file::{
     CreatedFile, Directory, LockGuard, SyncMethod, create_prewritten_at, lock_exclusive_at,
 };
@@ -53,7 +54,7 @@ impl Log {
         let table = RingTable::new(ring.kind());
         let (place, path) = (&layout.places[0], Path::new(Paths::CONTROL));
         let held = match place {
-            MemberPlace::Directory(path) => create::hold(path)?,
+            MemberPlace::Directory(path) => hold(path)?,
             MemberPlace::OpenDirectory(held) => held.clone(),
             MemberPlace::Devices { data, control } => {
                 let geometry = shape.geometry(&data.caps(), path)?;
@@ -66,8 +67,9 @@ impl Log {
         };
         let make = |log_id| match &ring.place {
             RingPlace::Directory(path) => {
-                make_file(&create::hold(path)?, ring.bytes, log_id, cancel).map(Some)
+                make_file(&hold(path)?, ring.bytes, log_id, cancel).map(Some)
             }
+            RingPlace::OpenDirectory(held) => make_file(held, ring.bytes, log_id, cancel).map(Some),
             RingPlace::Device(device) => {
                 announce_new(Arc::clone(device), path, log_id).map(|()| None)
             }
@@ -79,27 +81,17 @@ impl Log {
         layout: &MemberLayout,
         mut options: Options,
     ) -> Result<(Log, Recovery), Error> {
-        let ring = layout.checked_ring()?;
-        layout.refuse_shared_disks()?;
         let mut notes = one_batch_at_a_time(&mut options);
-        let OpenedMember { given, files, lock } = open_member(&layout.places[0], &options)?;
-        let mut control = given.file;
-        let mut locks: Vec<LockGuard> = lock.into_iter().collect();
-        let found = give_ring(&ring.place, &options, &mut locks)?;
-        let (given_ring, ring_file, ring_path) = found;
-        let path = given.path.clone();
-        let life = draw_life(&path)?;
-        let assembly = RingAssembly {
-            disk: given.data,
-            path: path.clone(),
-            ring: given_ring,
-            kind: ring.kind(),
+        let Together {
             life,
-            patience: Patience::Clock(ring.delay.unwrap_or_default()),
-            accept_loss: layout.accept_loss,
-            planted: options.planted,
-        };
-        let opened = assembly.open(&mut control)?;
+            path,
+            control,
+            opened,
+            locks,
+            files,
+            ring_file,
+            ring_path,
+        } = Together::open(layout, &options)?;
         notes.extend(opened.notes);
         if let Some(ring) = &opened.ring {
             // What proves damage may lie further behind it, by what the ring held.
@@ -126,6 +118,13 @@ impl Log {
             ..BackEnd::default()
         });
         Ok((log, recovery))
+    }
+
+    /// Gives up redo behind damage, when the disk has what the ring can give.
+    pub(super) fn salvage_ring(layout: &MemberLayout, at: Rba) -> Result<Salvage, Error> {
+        let mut both = Together::open(layout, &Options::default())?;
+        let (device, path) = (&both.opened.device, &both.path);
+        salvage(device, &mut both.control, path, at, both.life)
     }
 
     fn keep_ring(&self, ring: HeldRing) {
@@ -169,6 +168,54 @@ impl HeldLog {
     }
 }
 
+/// A disk that has what its ring gives it, and the ring, held by their locks: no life has begun.
+struct Together {
+    /// The life that is to begin; the ring is announced for it.
+    life: LifeId,
+    path: PathBuf,
+    control: ControlFile,
+    opened: OpenedRing,
+    locks: Vec<LockGuard>,
+    files: Option<FileSet>,
+    ring_file: Option<FileSet>,
+    ring_path: PathBuf,
+}
+
+impl Together {
+    fn open(layout: &MemberLayout, options: &Options) -> Result<Together, Error> {
+        let ring = layout.checked_ring()?;
+        layout.refuse_shared_disks()?;
+        let OpenedMember { given, files, lock } = open_member(&layout.places[0], options)?;
+        let mut control = given.file;
+        let mut locks: Vec<LockGuard> = lock.into_iter().collect();
+        let found = give_ring(&ring.place, options, &mut locks)?;
+        let (given_ring, ring_file, ring_path) = found;
+        let path = given.path;
+        let life = draw_life(&path)?;
+        let assembly = RingAssembly {
+            disk: given.data,
+            path: path.clone(),
+            ring: given_ring,
+            kind: ring.kind(),
+            life,
+            patience: Patience::Clock(ring.delay.unwrap_or_default()),
+            accept_loss: layout.accept_loss,
+            planted: options.planted,
+        };
+        let opened = assembly.open(&mut control)?;
+        Ok(Together {
+            life,
+            path,
+            control,
+            opened,
+            locks,
+            files,
+            ring_file,
+            ring_path,
+        })
+    }
+}
+
 /// The ring of a place, or why it is not there; its file and its path.
 type Found = (Result<GivenRing, String>, Option<FileSet>, PathBuf);
 
@@ -177,28 +224,37 @@ fn give_ring(
     options: &Options,
     locks: &mut Vec<LockGuard>,
 ) -> Result<Found, Error> {
-    let (path, device, file): (_, Arc<dyn LogDevice>, _) = match place {
-        RingPlace::Device(device) => (PathBuf::from(Paths::RING), Arc::clone(device), None),
-        RingPlace::Directory(path) => match open_file(path, options.sync_method) {
-            Ok((set, lock)) => {
-                locks.push(lock);
-                (path.clone(), Arc::new(set.clone()), Some(set))
-            }
-            Err(error) if is_absence(&error) => {
-                return Ok((Err(error.to_string()), None, path.clone()));
-            }
-            Err(error) => return Err(error),
-        },
+    let method = options.sync_method;
+    let (path, opened) = match place {
+        RingPlace::Device(device) => {
+            let path = PathBuf::from(Paths::RING);
+            let given = GivenRing {
+                path: path.clone(),
+                device: Arc::clone(device),
+            };
+            return Ok((Ok(given), None, path));
+        }
+        RingPlace::Directory(path) => {
+            let held = hold(path);
+            (path.clone(), held.and_then(|held| open_file(&held, method)))
+        }
+        RingPlace::OpenDirectory(held) => (held.path().to_owned(), open_file(held, method)),
     };
-    let given = GivenRing {
-        path: path.clone(),
-        device,
-    };
-    Ok((Ok(given), file, path))
+    match opened {
+        Ok((set, lock)) => {
+            locks.push(lock);
+            let given = GivenRing {
+                path: path.clone(),
+                device: Arc::new(set.clone()),
+            };
+            Ok((Ok(given), Some(set), path))
+        }
+        Err(error) if is_absence(&error) => Ok((Err(error.to_string()), None, path)),
+        Err(error) => Err(error),
+    }
 }
 
-fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
-    let directory = super::open::hold(path)?;
+fn open_file(directory: &Directory, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
     let at = directory.entry(Paths::RING)?;
     let lock = lock_exclusive_at(&at)?;
     let bytes = at.file_bytes().map_err(|source| DeviceError::Io {
@@ -206,7 +262,7 @@ fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Er
         action: "no ring here",
         source,
     })?;
-    let set = FileSet::open_at(&directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
+    let set = FileSet::open_at(directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
     Ok((set, lock))
 }
 

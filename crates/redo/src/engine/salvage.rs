@@ -5,9 +5,10 @@
 //! ago, can still be under way.
 
 use super::builder::{Layout, LogBuilder};
-use super::open::{draw_life, hold, open_control, open_logs};
+use super::create::hold;
+use super::open::{draw_life, open_control, open_logs};
 use super::options::Paths;
-use super::{create, raw, stripe};
+use super::{Log, create, raw, stripe};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::rba::Rba;
@@ -40,6 +41,7 @@ impl<'a> LogBuilder<'a> {
             Layout::Device(held) => on_device(held, at),
             Layout::Cleared(device) => on_device(device.held(), at),
             Layout::Space { device, path } => in_space(device, path, at),
+            Layout::Members(layout) if layout.ring.is_some() => Log::salvage_ring(layout, at),
             Layout::Members(_) => {
                 return Err(Error::Members {
                     path: PathBuf::new(),
@@ -62,7 +64,7 @@ impl<'a> LogBuilder<'a> {
 fn in_directory(directory: &Directory, at: Rba) -> Result<Salvage, Error> {
     let path = directory.path();
     let entry = directory.entry(Paths::CONTROL)?;
-    create::refuse_unfinished(directory)?;
+    create::require_log(directory)?;
     let _lock = lock_exclusive_at(&entry)?;
     directory.sync()?;
     let mut control = open_control(&entry)?;

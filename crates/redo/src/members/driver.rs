@@ -185,6 +185,11 @@ impl Lane {
         (self.status.complete.number, self.status.durable.number)
     }
 
+    /// Bytes of its memory that are in use.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.status.held_bytes
+    }
+
     pub(super) fn is_in_flight(&self) -> bool {
         self.status.in_flight > 0
     }

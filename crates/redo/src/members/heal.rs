@@ -16,7 +16,7 @@ use crate::group::StreamBlock;
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Reader};
 use device::queue::{IoOrDevice, Queue};
-use device::{LogDevice, Op, OpKind, Piece, Region};
+use device::{DeviceError, LogDevice, Op, OpKind, Piece, Region};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -168,7 +168,8 @@ impl Union<'_> {
         let mut copy = Copier::new(member, block_bytes)?;
         for (block, owner) in blocks {
             let addr = geometry.address(*block);
-            copy.range(&**self.members[*owner].device, addr, block_bytes)?;
+            let from = &**self.members[*owner].device;
+            copy.range(from, addr, block_bytes as u64, || true)?;
         }
         copy.flush()
     }
@@ -185,56 +186,98 @@ pub(crate) fn resilver(
 ) -> Result<(), Error> {
     let all = from.device.bytes();
     let mut copy = Copier::new(to, CHUNK_BYTES.min(all) as usize)?;
-    let mut at = 0;
-    while at < all {
-        let len = CHUNK_BYTES.min(all - at);
-        copy.range(&**from.device, at, len as usize)?;
-        at += len;
-    }
+    copy.range(&**from.device, 0, all, || true)?;
     if planted.has(Bug::CopiedBeforeFlushed) {
         return Ok(());
     }
     copy.flush()
 }
 
-/// Writes to a member what was read from another, one piece after the other.
+/// Writes to a member what was read from another, in pieces: the next one is read while one is
+/// written.
 pub(super) struct Copier {
     to: PathBuf,
     region: Arc<Region>,
     queue: Box<dyn Queue>,
-    bytes: Vec<u8>,
+    /// The piece that is written, and the one that is read meanwhile.
+    bytes: [Vec<u8>; 2],
 }
 
 impl Copier {
+    /// In pieces of at most `most` bytes.
     pub(super) fn new(to: &MemberData<'_>, most: usize) -> Result<Copier, Error> {
         let region = Arc::new(Region::new(most)?);
         Ok(Copier {
             to: to.path.to_owned(),
             queue: to.device.queue(Arc::clone(&region))?,
             region,
-            bytes: vec![0; most],
+            bytes: [vec![0; most], Vec::new()],
         })
     }
 
+    /// `len` bytes of `from`, from `addr` on, or as many as are copied when `goes_on` does not hold
+    /// before a further piece. Returns how many.
     pub(super) fn range(
         &mut self,
         from: &dyn LogDevice,
         addr: u64,
-        len: usize,
+        len: u64,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<u64, Error> {
+        let most = self.bytes[0].len() as u64;
+        let (mut copied, mut piece) = (0, len.min(most));
+        from.read(addr, &mut self.bytes[0][..piece as usize])?;
+        loop {
+            let at = addr + copied;
+            copied += piece;
+            let next = most.min(len - copied);
+            if next == 0 || !goes_on() {
+                return self.write(at, piece as usize).map(|()| copied);
+            }
+            self.write_and_read((at, piece), from, (addr + copied, next))?;
+            piece = next;
+        }
+    }
+
+    /// Writes one piece and reads the next one at the same time.
+    fn write_and_read(
+        &mut self,
+        (addr, len): (u64, u64),
+        from: &dyn LogDevice,
+        (next, next_len): (u64, u64),
     ) -> Result<(), Error> {
-        from.read(addr, &mut self.bytes[..len])?;
-        self.write(addr, len)
+        let mut ahead = std::mem::take(&mut self.bytes[1]);
+        ahead.resize(self.bytes[0].len(), 0);
+        let into = &mut ahead[..next_len as usize];
+        let read = std::thread::scope(|scope| {
+            let reader = std::thread::Builder::new().name("copy.read".to_owned());
+            let reader = reader.spawn_scoped(scope, || from.read(next, into));
+            let reader = reader.map_err(Error::Thread)?;
+            let written = self.write(addr, len as usize);
+            let read = reader.join().unwrap_or_else(|_| {
+                let source = std::io::Error::other("a thread that reads a member panicked");
+                Err(DeviceError::Io {
+                    path: self.to.clone(),
+                    action: "copy",
+                    source,
+                })
+            });
+            written.and_then(|()| Ok(read?))
+        });
+        self.bytes[1] = ahead;
+        self.bytes.swap(0, 1);
+        read
     }
 
     /// These bytes, which are at most as many as it was made for.
     pub(super) fn bytes(&mut self, addr: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        self.bytes[0][..bytes.len()].copy_from_slice(bytes);
         self.write(addr, bytes.len())
     }
 
     fn write(&mut self, addr: u64, len: usize) -> Result<(), Error> {
         // SAFETY: nothing is in flight on this queue, and nobody else has its region.
-        unsafe { self.region.write(0, &self.bytes[..len]) };
+        unsafe { self.region.write(0, &self.bytes[0][..len]) };
         let pieces = [Piece { at: 0, len }, Piece::default()];
         self.carry_out(OpKind::Write { addr, pieces }, len as u64)
     }

@@ -131,6 +131,8 @@ pub(super) struct LaneStatus {
     pub(super) durable: Upto,
     /// Operations in flight.
     pub(super) in_flight: usize,
+    /// Bytes of its memory that writes have which have not returned.
+    pub(super) held_bytes: u64,
     /// It failed, or it had no room: nothing of it counts any more.
     pub(super) failed: bool,
     /// Nothing of it is on its way or wanted.
@@ -249,6 +251,7 @@ impl LaneState {
             complete: self.complete,
             durable: self.durable,
             in_flight: self.in_flight,
+            held_bytes: self.memory.head - self.memory.tail,
             failed: self.failed,
             idle: self.in_flight == 0 && (self.failed || at_rest),
         }

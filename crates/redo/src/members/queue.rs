@@ -41,7 +41,7 @@ pub(crate) struct MembersQueue {
 pub(super) struct QueueState {
     pub(super) standing: Arc<Standing>,
     pub(super) devices: Vec<Option<Arc<dyn LogDevice>>>,
-    region: Arc<Region>,
+    pub(super) region: Arc<Region>,
     /// Members in sync, in their order.
     pub(super) lanes: Vec<Lane>,
     /// Members that were given up while they had operations in flight.

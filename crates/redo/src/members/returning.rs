@@ -83,6 +83,13 @@ impl QueueState {
         Some(source.and_then(|member| self.devices[member].clone()))
     }
 
+    /// The member has room for more of what is written while it is copied, and is copied still.
+    fn has_room(&mut self, attempt: u64) -> bool {
+        let memory = self.region.len() as u64;
+        let returning = self.attempt(attempt);
+        returning.is_some_and(|returning| returning.lane.held_bytes() < memory / 4)
+    }
+
     /// Acknowledgements wait for it from now on. Returns the last write that was submitted.
     fn require(&mut self, attempt: u64) -> Option<Number> {
         let (last, planted) = (self.submitted.number, self.planted);
@@ -202,8 +209,9 @@ pub(crate) struct Resilver {
 }
 
 impl Resilver {
-    /// Bytes that are copied at once, outside of tests.
-    pub(crate) const PIECE_BYTES: u64 = CHUNK_BYTES;
+    /// Bytes that are copied at once, outside of tests: many, for waiting to take little of the
+    /// time.
+    pub(crate) const PIECE_BYTES: u64 = 8 * CHUNK_BYTES;
 
     /// Begins to copy to `member`, whose device is `to`, so many bytes at once. `None` where it
     /// cannot return now: it is not stale, its operations have not all returned, another one is
@@ -220,7 +228,7 @@ impl Resilver {
         let bytes = to.bytes();
         let piece = piece.min(bytes);
         let data = MemberData { device: to, path };
-        let copier = Copier::new(&data, piece as usize).ok()?;
+        let copier = Copier::new(&data, piece.min(CHUNK_BYTES) as usize).ok()?;
         let attempt = lock(&queue).admit(member)?;
         Some(Resilver {
             standing: Arc::clone(standing),
@@ -271,9 +279,9 @@ impl Resilver {
                     return Some(ResilverStep::Wait);
                 };
                 let len = self.piece.min(self.bytes - self.copied);
-                let copied = self.copier.range(&*source, self.copied, len as usize);
-                copied.ok()?;
-                self.copied += len;
+                let has_room = || lock(&queue).has_room(self.attempt);
+                let copied = self.copier.range(&*source, self.copied, len, has_room);
+                self.copied += copied.ok()?;
                 Stage::Stream(hold(false)?)
             }
             Stage::Stream(given) => {

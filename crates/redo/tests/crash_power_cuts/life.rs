@@ -366,6 +366,7 @@ pub fn tell_created() {
 /// member may lack of what is.
 pub fn tell_with_windows(log: &Log, who: u32, which: u32) {
     let windows = log.members().into_iter().map(|member| member.window_bytes);
+    let windows = windows.chain(log.ring().map(|ring| ring.most_lag_bytes));
     let windows = (WINDOW..).zip(windows.map(|bytes| bytes as u32));
     let all = windows.chain([(who, which)]);
     let words = all.map(|(who, which)| (u64::from(who) << 32 | u64::from(which)).to_le_bytes());

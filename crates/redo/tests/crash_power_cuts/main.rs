@@ -35,6 +35,7 @@ mod late;
 mod life;
 mod members;
 mod requests;
+mod rings;
 mod shelf;
 mod states;
 mod volume;

@@ -36,7 +36,7 @@ const METHOD: &str = "REDO_CUT_MEMBERS_METHOD";
 const WRITER: &str = "REDO_CUT_MEMBERS_WRITER";
 const BUG: &str = "REDO_CUT_MEMBERS_BUG";
 /// Log writers of a log with members: workers are not used.
-const WRITERS: [LogWriter; 4] = [
+pub const WRITERS: [LogWriter; 4] = [
     LogWriter::Auto,
     LogWriter::Inline,
     LogWriter::Lgwr,
@@ -53,20 +53,41 @@ const LEFT_EVERY: u64 = 3;
 /// Commits that a log acknowledges after it lost a member, before it is killed.
 const GOES_ON: usize = 50;
 /// Cuts in which a control may get away with it.
-const CONTROL_CUTS: u64 = 20;
+pub const CONTROL_CUTS: u64 = 20;
+/// Rings go round many times between two checkpoints.
+const RING_BYTES: u64 = 128 << 10;
+/// A delay that a disk that is well often exceeds.
+const RING_DELAY: Duration = Duration::from_micros(200);
 
 /// What members are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Mirror,
     Race,
+    /// A disk and its ring.
+    Ring,
+    /// The same, but the ring is written when the disk is late.
+    Failover,
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    const ALL: [Kind; 4] = [Kind::Mirror, Kind::Race, Kind::Ring, Kind::Failover];
+
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Mirror => "mirror",
             Kind::Race => "race",
+            Kind::Ring => "ring",
+            Kind::Failover => "failover",
+        }
+    }
+
+    /// Whether the log must go on when this member alone loses its power.
+    fn goes_on_without(self, member: usize) -> bool {
+        match self {
+            Kind::Mirror => true,
+            Kind::Race => false,
+            Kind::Ring | Kind::Failover => member == 1,
         }
     }
 
@@ -74,6 +95,10 @@ impl Kind {
         let layout = match self {
             Kind::Mirror => MemberLayout::mirror(places),
             Kind::Race => MemberLayout::race(places),
+            Kind::Ring => MemberLayout::ring(&places[0], &places[1], RING_BYTES),
+            Kind::Failover => {
+                MemberLayout::failover(&places[0], &places[1], RING_BYTES, RING_DELAY)
+            }
         };
         // They share a disk below their loop devices or, as copies, a file system.
         layout.force_same_device(true)
@@ -91,7 +116,7 @@ pub struct Way {
 
 /// Which device loses its power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cut {
+pub enum Cut {
     /// This one; the log goes on.
     One(usize),
     Both,
@@ -133,12 +158,12 @@ fn acknowledged_commits_survive_power_cuts_of_members() {
     }
 }
 
-fn volumes() -> Result<[Volume; MEMBERS], String> {
+pub fn volumes() -> Result<[Volume; MEMBERS], String> {
     let [first, second] = FILE_SYSTEMS;
     Ok([Volume::make(first)?, Volume::make(second)?])
 }
 
-fn places(volumes: &[Volume; MEMBERS]) -> Vec<PathBuf> {
+pub fn places(volumes: &[Volume; MEMBERS]) -> Vec<PathBuf> {
     let places = volumes.iter().map(|volume| volume.at().join("log"));
     places.collect()
 }
@@ -275,7 +300,7 @@ impl Tally {
 }
 
 /// What is promised after a life: nothing where the log was being made and not yet reported.
-fn after(promised: Option<Promised>, life: &Life) -> Option<Promised> {
+pub fn after(promised: Option<Promised>, life: &Life) -> Option<Promised> {
     let mut promised = match promised {
         Some(promised) => promised,
         None if life.told.created => Promised::default(),
@@ -324,24 +349,24 @@ fn cut_until_lost(volumes: &[Volume; MEMBERS], kind: Kind, state: &mut u64) -> T
     tally
 }
 
-fn remove(volumes: &[Volume; MEMBERS]) {
+pub fn remove(volumes: &[Volume; MEMBERS]) {
     places(volumes)
         .iter()
         .for_each(|place| crate::remove(place));
 }
 
 /// A life of a log, and how it ended.
-struct Life {
-    told: Told,
+pub struct Life {
+    pub told: Told,
     /// Acknowledgements that were heard before the first cut.
     before: usize,
     /// The log acknowledged commits without the member that was cut.
-    went_on: bool,
+    pub went_on: bool,
 }
 
 /// Starts a child, cuts the power of one or both after its start (`early`) or after its first
 /// acknowledged commit, ends it, and brings the power back.
-fn until_cut(
+pub fn until_cut(
     volumes: &[Volume; MEMBERS],
     way: &Way,
     early: bool,
@@ -368,9 +393,8 @@ fn until_cut(
         Cut::One(member) => {
             volumes[member].cut()?;
             went_on = !early && goes_on(&mut running, &heard)?;
-            // A mirror goes on, whatever it was doing.
-            if !early && !went_on && way.kind == Kind::Mirror {
-                return Err(running.failed("the mirror ended with one member"));
+            if !early && !went_on && way.kind.goes_on_without(member) {
+                return Err(running.failed("the log ended with the member"));
             }
             std::thread::sleep(later);
             if both_in_the_end && !running.ended() {
@@ -452,15 +476,15 @@ pub fn start_heard(
 }
 
 /// What an opening found, and which members it took for stale.
-struct Opened {
-    found: Found,
+pub struct Opened {
+    pub found: Found,
     /// Where each record begins.
     records: Vec<(u32, u32, Rba)>,
     stale: [bool; MEMBERS],
     in_sync: Vec<bool>,
 }
 
-fn open(
+pub fn open(
     places: &[PathBuf],
     kind: Kind,
     accept_loss: bool,
@@ -486,7 +510,7 @@ fn open(
 }
 
 /// What is missing of what must be there.
-fn missing(opened: &Opened, known: &Known) -> Option<String> {
+pub fn missing(opened: &Opened, known: &Known) -> Option<String> {
     opened
         .found
         .iter()
@@ -565,7 +589,7 @@ fn judge(
 }
 
 /// The bytes of the blocks in which records begin that are acknowledged and that `alone` lacks.
-fn lacked_bytes(both: &Opened, alone: &Opened, known: &Known) -> u64 {
+pub fn lacked_bytes(both: &Opened, alone: &Opened, known: &Known) -> u64 {
     let lacks = |(who, which, _): &&(u32, u32, Rba)| {
         let next = alone.found[*who as usize].map_or(0, |(_, next)| next);
         known[*who as usize].is_some_and(|last| *which <= last) && *which >= next
@@ -578,13 +602,13 @@ fn lacked_bytes(both: &Opened, alone: &Opened, known: &Known) -> u64 {
 }
 
 /// Copies of both members, in memory where there is some.
-struct Copies {
+pub struct Copies {
     kept: Vec<PathBuf>,
     at: crate::requests::Memory,
 }
 
 impl Copies {
-    fn make(places: &[PathBuf]) -> Result<Copies, String> {
+    pub fn make(places: &[PathBuf]) -> Result<Copies, String> {
         let at = crate::requests::Memory::make()?;
         let copies = Copies {
             kept: (0..MEMBERS)
@@ -599,7 +623,7 @@ impl Copies {
     }
 
     /// Copies of what was kept, instead of those before.
-    fn take(&self) -> Result<Vec<PathBuf>, String> {
+    pub fn take(&self) -> Result<Vec<PathBuf>, String> {
         let places: Vec<PathBuf> = (0..MEMBERS)
             .map(|m| self.at.0.join(m.to_string()))
             .collect();
@@ -611,7 +635,7 @@ impl Copies {
     }
 
     /// Of the copies that were taken this one; the other place is empty.
-    fn only(&self, member: usize) -> Vec<PathBuf> {
+    pub fn only(&self, member: usize) -> Vec<PathBuf> {
         let place = |m: usize| match m == member {
             true => self.at.0.join(m.to_string()),
             false => self.at.0.join(format!("nothing-{m}")),
@@ -644,10 +668,9 @@ pub fn child() -> ! {
 
 fn commits() -> Result<(), Error> {
     let word = |name| std::env::var(name).expect("the parent says how");
-    let kind = match word(KIND).as_str() {
-        "mirror" => Kind::Mirror,
-        _ => Kind::Race,
-    };
+    let asked = word(KIND);
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == asked);
+    let kind = kind.expect("the parent names one of them");
     let planted = BUGS
         .into_iter()
         .find(|bug| std::env::var(BUG).is_ok_and(|name| name == format!("{bug:?}")));

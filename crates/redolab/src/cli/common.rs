@@ -13,8 +13,10 @@ use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};
 use crate::experiment::plan::LogPlan;
+use crate::output::columns::Columns;
 use crate::output::file::{self, Audience, Inputs};
-use crate::output::{csv, json, progress, table};
+use crate::output::overview::View;
+use crate::output::{csv, json, markdown, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::IoEngine;
@@ -41,6 +43,8 @@ pub(crate) enum Format {
     FioJson,
     /// OpenMetrics text, for Prometheus and node_exporter
     Openmetrics,
+    /// Markdown with GitHub's tables, to be pasted into a ticket
+    Markdown,
 }
 
 /// Options of every command that prints a result.
@@ -49,13 +53,18 @@ pub(crate) struct OutputArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: Format,
+    /// Columns of the rows in tables, Markdown and CSV: study (those of study 003), or keys of CSV
+    /// such as workload,jobs,log_file_sync_p99_ms [default: the columns that people ask for first;
+    /// CSV has all]
+    #[arg(long, value_name = "NAMES", help_heading = "Output", value_parser = Columns::read)]
+    pub(crate) columns: Option<Columns>,
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print only the result and errors, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Print more details on standard error
+    /// Print every table and fact, and more details on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// What the command reads.
@@ -66,7 +75,18 @@ pub(crate) struct OutputArgs {
     pub(crate) budget: OnceLock<Arc<Budget>>,
 }
 
+/// What is shown where no columns are named.
+static USUAL: Columns = Columns::Usual;
+
 impl OutputArgs {
+    /// What is shown of a run.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            columns: self.columns.as_ref().unwrap_or(&USUAL),
+            verbose: self.verbose,
+        }
+    }
+
     pub(crate) fn progress(&self) -> progress::Progress {
         progress::Progress::new(progress::Mode::of_stderr(self.quiet, self.verbose))
     }
@@ -152,7 +172,11 @@ impl OutputArgs {
         let mut bytes = Vec::new();
         let written = match self.format {
             Format::Json => json::write(run, &mut bytes),
-            Format::Csv => csv::write(&[run], &mut bytes),
+            Format::Csv => csv::write_columns(&[run], self.view().columns, &mut bytes),
+            Format::Markdown => {
+                let text = markdown::text(run, self.view());
+                bytes.write_all(text.as_bytes())
+            }
             Format::FioJson | Format::Openmetrics => {
                 return Err(CommandError::usage(
                     "--format: fio-json and openmetrics are made from histograms, which only runs \
@@ -434,6 +458,10 @@ pub(crate) struct SafetyArgs {
     /// Print what would be done and written, then stop
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
+    /// Do not ask before more than 10 GiB are written. redolab asks only if standard input and
+    /// standard error are a terminal
+    #[arg(short, long, help_heading = "Safety")]
+    pub(crate) yes: bool,
 }
 
 #[cfg(test)]

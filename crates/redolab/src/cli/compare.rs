@@ -5,6 +5,8 @@ mod live;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
+use super::members::MemberArgs;
+use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
@@ -52,6 +54,7 @@ pass (2ms, 5000/s).
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
   redolab compare --on ssd=/u01 --log-writer inline,lgwr --io threads,io_uring --jobs 8
   redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
+  redolab compare --on disk=/u01 --on ring=ring:/u01,/f01 --on race=race:/u01,/f01
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
 
@@ -70,17 +73,19 @@ pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
     #[arg(value_name = "RUN", conflicts_with = "on")]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device, the address of a database server
-    /// or a private server (postgres:/u01); at least twice, or once with several values of
-    /// --log-writer, --io, --sync-method or --log-file-sync
+    /// A target to measure: a name with a directory, a raw device, the address of a database
+    /// server, a private server (postgres:/u01) or members as `run --members` takes them
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or once with several
+    /// values of --log-writer, --io, --sync-method or --log-file-sync
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
-    /// twice, the base first. Evidence is read and not stored
+    /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
+    /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
     #[arg(
         long,
-        value_name = "NAME=SOURCE",
-        conflicts_with_all = ["on", "runs", "factor", "report"]
+        value_name = "NAME[=SOURCE]",
+        conflicts_with_all = ["runs", "factor"]
     )]
     label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
@@ -116,6 +121,10 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
+    members: MemberArgs,
+    #[command(flatten)]
+    tags: TagArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -135,6 +144,10 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let store = args.options.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
+        if args.report.is_some() && !args.label.is_empty() {
+            let message = "--report: compares runs; sets of evidence (--label) have none";
+            return Err(CommandError::usage(message));
+        }
         match args.label.is_empty() {
             true => stored::compare(&args.runs, &store, &options)?,
             false => stored::compare_labels(&args.label, &store, &options)?,
@@ -143,9 +156,11 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let on = live::Asked {
             targets: &args.on,
             server: &args.server,
+            members: &args.members,
             rounds: args.rounds,
             own_back_ends: args.own_back_ends,
             report: args.report.as_deref(),
+            notes: args.tags.notes(label_of_runs(&args.label)?)?,
         };
         match live::compare(&on, &args.options, &options, drivers)? {
             Some(comparison) => comparison,
@@ -161,6 +176,20 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         say_where(path);
     }
     Ok(ended(&comparison))
+}
+
+/// The label of runs that are measured now.
+fn label_of_runs(labels: &[String]) -> Result<Option<String>, CommandError> {
+    match labels {
+        [] => Ok(None),
+        [one] => {
+            let wrong = |why| CommandError::usage(format!("--label {one}: with --on, {why}"));
+            notes::label(one).map(Some).map_err(wrong)
+        }
+        _ => Err(CommandError::usage(
+            "--label: with --on, give one label for all runs",
+        )),
+    }
 }
 
 fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
@@ -207,7 +236,10 @@ fn no_such_format() -> CommandError {
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(format, Format::FioJson | Format::Openmetrics) {
+    if matches!(
+        format,
+        Format::FioJson | Format::Openmetrics | Format::Markdown
+    ) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -245,7 +277,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
+        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
         Format::Table => {
             bytes = comparison::text(found, style(args), output.verbose).into_bytes();
         }

@@ -48,7 +48,7 @@ impl LogArgs {
                             method: method.clone(),
                             sync: *sync,
                         };
-                        all.push((name.join("/"), choice));
+                        all.push((name.join("+"), choice));
                     }
                 }
             }

@@ -6,6 +6,7 @@ use super::common::{
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::notes::NotesArgs;
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
 use crate::experiment::ladder;
@@ -15,11 +16,11 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, layers, nodes, slow_writes, table, verdict, workers};
+use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::Run;
+use measure::run::RunNotes;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
@@ -39,6 +40,7 @@ across the flush threshold of 1 MB. Unlike the study, it has no archiving and no
 Loops are closed. --rate makes an open loop: each latency then counts from the time when its commit
 was due.
 
+  redolab run /u02 --jobs 1,8,32
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
@@ -46,9 +48,12 @@ was due.
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     /// A directory on the device, a raw block device (which needs --destroy), or the address of a
-    /// database server (postgres://user@host/database, mariadb://user@host/database)
-    #[arg(long = "on", value_name = "PATH", default_value = ".")]
-    path: PathBuf,
+    /// database server (postgres://user@host/database, mariadb://user@host/database) [default: .]
+    #[arg(value_name = "PATH", group = "path")]
+    place: Option<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "PATH", group = "path")]
+    on: Option<PathBuf>,
     /// Run on the null device, to measure redolab's own overhead
     #[arg(long, conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"])]
     null: bool,
@@ -68,6 +73,8 @@ pub(crate) struct RunArgs {
     driver: DriverArgs,
     #[command(flatten)]
     events: EventArgs,
+    #[command(flatten)]
+    notes: NotesArgs,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -223,24 +230,30 @@ impl RunOptions {
             allow_busy: self.safety.allow_busy,
             dry_run: self.safety.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         })
     }
 }
 
 pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    let (path, options) = (&args.path, &args.options);
+    let options = &args.options;
+    let named = args.place.as_deref().or(args.on.as_deref());
+    let path = named.unwrap_or(Path::new("."));
     let nodes = args.nodes.clone().unwrap_or_default();
     if args.null && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
             "--nodes: the null device takes a number of logs",
         ));
     }
-    if args.path != Path::new(".") && !nodes.directories.is_empty() {
+    if named.is_some() && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
-            "--nodes names the directory of each log; leave --on away, or use a number of logs",
+            "--nodes names the directory of each log; leave PATH away, or use a number of logs",
         ));
     }
     let measured = options.plan_on(nodes.count, args.events.events)?;
+    if args.null && args.events.events {
+        fits::events_fit(&measured.rows)?;
+    }
     let plan = ExperimentPlan {
         target: match (args.null, args.places.target().or_else(|| nodes.target())) {
             (true, _) => PlannedTarget::Null,
@@ -248,17 +261,20 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
             (false, None) => args.driver.target(&options.safety, path)?,
         },
         measured: MeasurementPlan {
-            log: args.places.log(measured.log),
+            log: args.places.log(measured.log)?,
+            notes: args.notes.notes()?,
             ..measured
         },
     };
-    let (output, store) = (&options.output, options.store.open()?);
+    let (output, store) = (&options.output, options.store.open_to_store()?);
     output.check_beside(&store)?;
-    let terminal = Terminal::new(output, None)?;
+    let terminal = Terminal::new(output, None)?.agreeing(options.safety.yes);
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;
+    output.emit_stored(&store, &run, |style| {
+        overview::text(&run, output.view(), style)
+    })?;
     Ok(ended(&run, true))
 }
 
@@ -285,26 +301,6 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
     }
     row.jobs = jobs;
     Ok(())
-}
-
-/// The tables of a run, and what it shows.
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
-    if let Some(workers) = workers::workers(run, style) {
-        text.push_str(&format!("\n{workers}"));
-    }
-    if let Some(nodes) = nodes::nodes(run, style) {
-        text.push_str(&format!("\n{nodes}"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        text.push_str(&format!("\n{slow}"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        text.push_str(&format!("\n{layers}"));
-    }
-    text.push_str(&back_end::text(run, style));
-    text.push_str(&verdict::findings(run, style, verbose));
-    text
 }
 
 /// The workloads that the options name: one, or a sweep's points.

@@ -299,14 +299,20 @@ impl IdentifiedTarget {
         places::same_volume(self.place.path(), other.place.path())
     }
 
-    /// Whether the volume has room for so many logs like the planned one.
+    /// Whether the volume has room for the files of several targets together.
     ///
     /// # Errors
     /// Too little room.
-    pub(super) fn check_room_for(&self, writes: &PlannedWrites, logs: u64) -> Result<(), Failure> {
+    pub(super) fn check_room_for(&self, writes: &[PlannedWrites]) -> Result<(), Failure> {
+        let Some(first) = writes.first() else {
+            return Ok(());
+        };
+        let sum =
+            |of: fn(&PlannedWrites) -> u64| writes.iter().map(of).fold(0, u64::saturating_add);
         let all = PlannedWrites {
-            footprint_bytes: writes.footprint_bytes.saturating_mul(logs),
-            ..*writes
+            footprint_bytes: sum(|w| w.footprint_bytes),
+            log_files: sum(|w| w.log_files),
+            ..*first
         };
         Ok(safety::check_plan(&all, self.room)?)
     }
@@ -398,7 +404,7 @@ impl IdentifiedTarget {
         {
             console.say(&line);
         }
-        self.check_rooms(writes)?;
+        self.check_rooms(writes, &plan.log)?;
         let mut warning = None;
         for target in self.all() {
             let (busy, holders) = (target.busy(), target.holders(console)?);
@@ -416,16 +422,20 @@ impl IdentifiedTarget {
 
     /// Whether each volume has room for its part of the files; directories on one volume need
     /// theirs together.
-    fn check_rooms(&self, writes: &PlannedWrites) -> Result<(), Failure> {
+    fn check_rooms(&self, writes: &PlannedWrites, log: &LogPlan) -> Result<(), Failure> {
         let count = 1 + self.more.len() as u64;
-        for target in self.all() {
+        let part = |at: usize| log.part_of_files(writes.footprint_bytes, at, count);
+        for (own, target) in self.all().enumerate() {
             let path = target.place.path();
             let beside = self
                 .all()
-                .filter(|t| places::same_volume(t.place.path(), path));
-            let parts = (beside.count() as u64).max(1);
+                .enumerate()
+                .filter(|(at, other)| *at == own || places::same_volume(other.place.path(), path));
+            let bytes: Vec<u64> = beside.map(|(at, _)| part(at)).collect();
+            let parts = bytes.len() as u64;
             let part = PlannedWrites {
-                footprint_bytes: writes.footprint_bytes.div_ceil(count).saturating_mul(parts),
+                footprint_bytes: bytes.into_iter().fold(0, u64::saturating_add),
+                log_files: writes.log_files.div_ceil(count).saturating_mul(parts),
                 ..*writes
             };
             safety::check_plan(&part, target.room)?;

@@ -5,39 +5,35 @@
 //! Where no sync method was named, all targets get the same one (`back_end`).
 
 mod back_end;
-mod estimate;
-
-pub use estimate::{RoundsEstimate, estimate};
 
 use self::back_end::{CommonBackEnd, ProbedTarget, choose};
 use super::Failure;
-use super::begin::{describe, run_of};
+use super::begin::{describe, describe_members, run_of};
 use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
+use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
-use super::identified::Identified;
+use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
-use super::prepare::{Extent, Prepared, prepare};
-use super::rows::{RowRunner, lab_overhead};
+use super::prepare::{Extent, Prepared, prepare_each};
+use super::rows::{RowRunner, lab_overhead, time_of};
 use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
 use device::IoEngine;
+use measure::Nanos;
 use measure::driver::DriverKind;
 use std::collections::BTreeMap;
 
 /// A target that was looked at and may be written to.
-struct ReadyTarget {
+struct ReadyTarget<'a> {
     name: String,
     target: Identified,
+    prepared: Prepared<'a>,
     warning: Option<String>,
-    /// What is measured there, with its own log.
-    plan: MeasurementPlan,
-    /// Bytes that a probe has written there.
-    probed_bytes: u64,
 }
 
 /// What rounds came to.
@@ -56,7 +52,6 @@ type MadeLog = (LoadTarget, Vec<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
-    prepared: &'a Prepared<'a>,
     console: &'a dyn Console,
     store: &'a Store,
     overhead_ns: f64,
@@ -72,8 +67,13 @@ pub fn conduct_rounds(
     store: &Store,
     drivers: &[DriverKind],
 ) -> Result<Option<MeasuredRounds>, Stopped> {
-    let identified = plan.targets.iter().map(|named| -> Result<_, Failure> {
-        let target = Identified::of(&named.target, &plan.measured, drivers)?;
+    let targets = plan.targets.iter();
+    let plans: Vec<MeasurementPlan> = targets
+        .map(|named| named.measured(&plan.measured))
+        .collect();
+    let targets = plan.targets.iter().zip(&plans);
+    let identified = targets.map(|(named, measured)| -> Result<_, Failure> {
+        let target = Identified::of(&named.target, measured, drivers)?;
         if matches!(target, Identified::Null) {
             let null = "rounds are not measured on the null device";
             return Err(Failure::Unusable(null.to_owned()));
@@ -95,26 +95,36 @@ pub fn conduct_rounds(
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
     };
-    let prepared = prepare(&plan.measured, extent)?;
+    let prepared = prepare_each(&plans, extent)?;
     check_shared_rooms(&prepared, &identified)?;
     let notices = shared_devices(plan, &identified);
-    let mut ready = announce(&prepared, plan, identified, console)?;
-    for line in notices.iter().chain(&estimate::lines(plan)) {
-        console.say(line);
+    let mut ready = announce(prepared, identified, console)?;
+    notices.iter().for_each(|notice| console.say(notice));
+    let largest = ready.iter().map(|ready| &ready.prepared);
+    let largest = largest.max_by_key(|prepared| prepared.all_bytes);
+    if let Some(largest) = largest {
+        console.say(&announced(&ready, largest, plan.rounds));
     }
     if plan.measured.dry_run {
         return Ok(None);
     }
+    if let Some(largest) = largest {
+        consent::ask(largest, console)?;
+    }
     let common = Rounds {
-        prepared: &prepared,
         console,
         store,
         overhead_ns: lab_overhead(console.interrupt())?,
     };
-    let mut notes = Vec::new();
     let sites = common.sites(&ready)?;
-    if !plan.own_back_ends {
-        notes.extend(common.one_back_end(&mut ready, &sites)?);
+    let mut notes = Vec::new();
+    let chosen = match plan.own_back_ends {
+        true => Chosen::own(&ready),
+        false => common.one_back_end(&ready, &sites)?,
+    };
+    notes.extend(chosen.sentence.clone());
+    for (ready, (plan, probed_bytes)) in ready.iter_mut().zip(&chosen.plans) {
+        ready.prepared = ready.prepared.after_probe(plan, *probed_bytes);
     }
     let sides = common.run(&ready, sites, plan.rounds)?;
     for target in ready.iter().filter_map(|ready| ready.target.path()) {
@@ -129,13 +139,17 @@ pub fn conduct_rounds(
 
 /// Refuses logs of several targets on one volume that have no room there together.
 fn check_shared_rooms(
-    prepared: &Prepared<'_>,
+    prepared: &[Prepared<'_>],
     identified: &[(String, Identified)],
 ) -> Result<(), Failure> {
-    let all = || identified.iter().filter_map(|(_, target)| target.path());
-    for target in all() {
-        let beside = all().filter(|other| target.shares_volume(other)).count() as u64;
-        target.check_room_for(&prepared.writes, beside.max(1))?;
+    let all = || {
+        let each = identified.iter().zip(prepared);
+        each.filter_map(|((_, target), prepared)| Some((target.path()?, prepared)))
+    };
+    for (target, _) in all() {
+        let beside = all().filter(|(other, _)| target.shares_volume(other));
+        let writes: Vec<_> = beside.map(|(_, prepared)| prepared.writes).collect();
+        target.check_room_for(&writes)?;
     }
     Ok(())
 }
@@ -162,18 +176,45 @@ fn shared_devices(plan: &RoundsPlan, identified: &[(String, Identified)]) -> Vec
     notices
 }
 
+/// The place of a log whose sync method is still to be chosen.
+fn open_target<'r>(ready: &'r ReadyTarget<'_>) -> Option<&'r IdentifiedTarget> {
+    let prepared = &ready.prepared;
+    // Without room for a probe each log is written with direct I/O.
+    let is_open = prepared.plan.log.sync_method.is_none() && !prepared.limits.direct_only;
+    ready.target.path().filter(|_| is_open)
+}
+
+/// How each target is written: its plan, and what a probe has written there.
+struct Chosen {
+    plans: Vec<(MeasurementPlan, u64)>,
+    /// The choice in words, where there was one.
+    sentence: Option<String>,
+}
+
+impl Chosen {
+    /// As each was planned.
+    fn own(ready: &[ReadyTarget<'_>]) -> Chosen {
+        let plans = ready.iter().map(|ready| (ready.prepared.plan.clone(), 0));
+        Chosen {
+            plans: plans.collect(),
+            sentence: None,
+        }
+    }
+}
+
 /// Says what will be written to each target, and refuses what would endanger the machine.
-fn announce(
-    prepared: &Prepared<'_>,
-    plan: &RoundsPlan,
+fn announce<'a>(
+    prepared: Vec<Prepared<'a>>,
     identified: Vec<(String, Identified)>,
     console: &dyn Console,
-) -> Result<Vec<ReadyTarget>, Failure> {
-    console.allow(&prepared.limits.budget);
-    say_rows(prepared.plan, console);
-    let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
-    let ready = identified.into_iter().zip(&plan.targets).map(
-        |((name, target), planned)| -> Result<_, Failure> {
+) -> Result<Vec<ReadyTarget<'a>>, Failure> {
+    if let Some(first) = prepared.first() {
+        console.allow(&first.limits.budget);
+        say_rows(first.plan, console);
+    }
+    let ready = identified.into_iter().zip(prepared).map(
+        |((name, target), prepared)| -> Result<_, Failure> {
+            let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
             let warning = match &target {
                 Identified::Path(target) => {
                     target.announce(writes, lines, prepared.plan, console)?
@@ -188,86 +229,100 @@ fn announce(
             Ok(ReadyTarget {
                 name,
                 target,
+                prepared,
                 warning,
-                plan: MeasurementPlan {
-                    log: planned
-                        .log
-                        .clone()
-                        .unwrap_or_else(|| plan.measured.log.clone()),
-                    ..plan.measured.clone()
-                },
-                probed_bytes: 0,
             })
         },
     );
     ready.collect()
 }
 
-fn names(ready: &[ReadyTarget]) -> String {
+/// The plan in words: rounds, their order, seconds and GiB.
+fn announced(ready: &[ReadyTarget<'_>], largest: &Prepared<'_>, rounds: u32) -> String {
+    let time = largest.takes.map_or_else(String::new, |takes| {
+        // Of all targets, also of those on which no log is made.
+        let each = time_of(&largest.plan.rows).as_secs();
+        let all = each * f64::from(rounds) * ready.len() as f64;
+        format!(", at most {:.0} s in all", all.max(takes.as_secs()))
+    });
+    let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+    let bytes = match largest.all_bytes {
+        0 => String::new(),
+        all => format!(
+            ". They write at most {:.1} GiB to each target and {:.1} GiB in all",
+            gib(largest.writes.write_bytes),
+            gib(all)
+        ),
+    };
+    format!(
+        "Rounds: {rounds} on each of {}, every second one in reverse order{time}{bytes}.",
+        names(ready)
+    )
+}
+
+fn names(ready: &[ReadyTarget<'_>]) -> String {
     let names: Vec<&str> = ready.iter().map(|r| r.name.as_str()).collect();
     names.join(", ")
 }
 
 impl Rounds<'_> {
     /// The places that are written to; none of a target that others made.
-    fn sites(&self, ready: &[ReadyTarget]) -> Result<Vec<Option<Site>>, Failure> {
-        let site = |ready: &ReadyTarget| {
+    fn sites(&self, ready: &[ReadyTarget<'_>]) -> Result<Vec<Option<Site>>, Failure> {
+        let site = |ready: &ReadyTarget<'_>| {
             let device = ready.target.device();
-            device
-                .map(|t| t.site(&ready.plan.log, self.console))
-                .transpose()
+            let site = device.map(|t| t.site(&ready.prepared.plan.log, self.console));
+            site.transpose()
         };
         ready.iter().map(site).collect()
     }
 
-    /// Plans one sync method and I/O engine for all logs for which none was named; what was chosen,
-    /// in words.
+    /// One sync method and I/O engine for all logs for which none was named.
     fn one_back_end(
         &self,
-        ready: &mut [ReadyTarget],
+        ready: &[ReadyTarget<'_>],
         sites: &[Option<Site>],
-    ) -> Result<Option<String>, Failure> {
-        let is_open = |ready: &ReadyTarget| {
-            ready.target.path().is_some() && ready.plan.log.sync_method.is_none()
-        };
-        let open = ready.iter().filter(|ready| is_open(ready)).count();
-        // Without room for a probe each log is written with direct I/O.
-        if open < 2 || self.prepared.limits.direct_only {
-            return Ok(None);
+    ) -> Result<Chosen, Failure> {
+        let mut all = Chosen::own(ready);
+        if ready.iter().filter_map(open_target).count() < 2 {
+            return Ok(all);
         }
         let (mut probed, mut raw) = (Vec::new(), false);
-        for (ready, site) in ready.iter_mut().zip(sites) {
-            if !is_open(ready) {
-                continue;
-            }
-            let target = ready.target.path().expect("an open one is a path");
-            let block_bytes = target.block_bytes(&ready.plan.log)?;
-            let Some(Site::Folder(folder)) = site else {
-                raw = true;
+        for ((ready, site), (plan, bytes)) in ready.iter().zip(sites).zip(&mut all.plans) {
+            let Some((target, site)) = open_target(ready).zip(site.as_ref()) else {
                 continue;
             };
-            let found = ProbedTarget::of(&ready.name, ready.plan.log.io, folder, block_bytes)?;
-            ready.probed_bytes = found.bytes();
-            probed.push(found);
+            let block_bytes = target.block_bytes(&plan.log)?;
+            match site.folder() {
+                None => raw = true,
+                Some(folder) => {
+                    let found = ProbedTarget::of(&ready.name, plan.log.io, folder, block_bytes)?;
+                    *bytes = found.bytes();
+                    probed.push(found);
+                }
+            }
         }
         let chosen = match raw {
             true => CommonBackEnd::of_raw_devices(),
             false => choose(&probed),
         };
-        for ready in ready.iter_mut().filter(|ready| is_open(ready)) {
-            ready.plan.log.sync_method = Some(chosen.method);
-            if ready.plan.log.io == IoEngine::Auto {
-                ready.plan.log.io = chosen.io;
+        for (ready, (plan, _)) in ready.iter().zip(&mut all.plans) {
+            if open_target(ready).is_none() {
+                continue;
+            }
+            plan.log.sync_method = Some(chosen.method);
+            if plan.log.io == IoEngine::Auto {
+                plan.log.io = chosen.io;
             }
         }
         self.console.say(&chosen.sentence);
-        Ok(Some(chosen.sentence))
+        all.sentence = Some(chosen.sentence);
+        Ok(all)
     }
 
     /// Makes every log, runs the rounds, and removes the logs again, also after a failure.
     fn run(
         &self,
-        ready: &[ReadyTarget],
+        ready: &[ReadyTarget<'_>],
         sites: Vec<Option<Site>>,
         rounds: u32,
     ) -> Result<Vec<LiveSide>, Stopped> {
@@ -282,7 +337,7 @@ impl Rounds<'_> {
                 }
             }
         }
-        let side = |r: &ReadyTarget| LiveSide {
+        let side = |r: &ReadyTarget<'_>| LiveSide {
             name: r.name.clone(),
             rounds: Vec::new(),
         };
@@ -303,15 +358,21 @@ impl Rounds<'_> {
         })
     }
 
-    fn make(&self, ready: &ReadyTarget, site: Option<Site>) -> Result<MadeLog, Failure> {
-        let prepared = self.prepared.of_target(&ready.plan, ready.probed_bytes);
+    fn make(&self, ready: &ReadyTarget<'_>, site: Option<Site>) -> Result<MadeLog, Failure> {
         let phase = format!("log files on {}", ready.name);
-        make(&phase, &ready.target, &prepared, site, &[], self.console)
+        make(
+            &phase,
+            &ready.target,
+            &ready.prepared,
+            site,
+            &[],
+            self.console,
+        )
     }
 
     fn all(
         &self,
-        ready: &[ReadyTarget],
+        ready: &[ReadyTarget<'_>],
         logs: &[MadeLog],
         rounds: u32,
         sides: &mut [LiveSide],
@@ -323,8 +384,12 @@ impl Rounds<'_> {
             if round % 2 == 1 {
                 order.reverse();
             }
-            for at in order {
-                let done = self.one(&ready[at], &logs[at].0)?;
+            for (nth, at) in order.into_iter().enumerate() {
+                let left = (rounds - round) as usize * ready.len() - nth;
+                let each = time_of(&ready[at].prepared.plan.rows);
+                let left = Nanos(each.0.saturating_mul(left as u64));
+                self.console.remaining(left);
+                let done = self.one(&ready[at], &logs[at].0, round + 1)?;
                 sides[at].rounds.push(done);
             }
         }
@@ -332,9 +397,14 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
-        let (prepared, plan) = (self.prepared, &ready.plan);
+    fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
+        let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
+        if let Some(label) = &mut run.notes.label {
+            // A label is a name, with which options of a target may have signs of their own.
+            let signs = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
+            *label = format!("{label}-{}-{round}", ready.name.replace(signs, "-"));
+        }
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;
@@ -347,10 +417,12 @@ impl Rounds<'_> {
             log: &plan.log,
             console: self.console,
             among: None,
+            is_one_of_many: true,
         };
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));
         }
+        describe_members(&mut run, log);
         judge(&mut run, &prepared.thresholds, prepared.not_judged());
         report(&mut run, writer, self.console)?;
         let mut merged = vec![BTreeMap::new(); run.rows.len()];

@@ -1,9 +1,13 @@
 //! What is in a log, as text for people.
 
+pub(crate) use members::members;
+
+mod members;
+
 use super::cells::grouped;
 use super::table;
 use crate::archived::ArchiveSurvey;
-use crate::inspection::{InspectedControl, InspectedLog, InspectedMembers, InspectedSalvage};
+use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};
 
 /// What was found in a log.
@@ -33,17 +37,12 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
         out.push_str(&self::salvage(salvage));
     }
     if let Some(dump) = &found.dump {
-        let lines = dump.iter().map(|record| {
+        out.push_str("\nThe first bytes of each record:\n");
+        for record in dump {
             let bytes = grouped(record.bytes);
-            vec![record.rba.clone(), record.head_hex.clone(), bytes]
-        });
-        out.push('\n');
-        out.push_str(&table::draw(
-            &["RBA", "Begins with", "Bytes"],
-            lines.collect(),
-            2,
-            style,
-        ));
+            out.push_str(&format!("{}  {bytes} bytes\n", record.rba));
+            out.push_str(&hex_dump(&record.head));
+        }
         let more = found.records.saturating_sub(dump.len() as u64);
         if more > 0 {
             out.push_str(&format!(
@@ -55,50 +54,25 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
     out
 }
 
-/// The members of a log.
-pub(crate) fn members(found: &InspectedMembers, style: table::Style) -> String {
-    let kind = found.kind.as_deref().unwrap_or("none found");
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let lines = found.members.iter().enumerate().map(|(at, member)| {
-        vec![
-            (at + 1).to_string(),
-            or_dash(member.member.map(|n| n.to_string())),
-            or_dash(member.cell.map(|n| n.to_string())),
-            member.state.replace('_', " "),
-            or_dash(member.generation.map(grouped)),
-            or_dash(member.end_rba.clone()),
-            or_dash(member.lacking_bytes.map(grouped)),
-        ]
-    });
-    let headings = [
-        "Place",
-        "Member",
-        "Cell",
-        "State",
-        "Generation",
-        "Redo up to RBA",
-        "Lacks bytes",
-    ];
-    let lines = table::draw(&headings, lines.collect(), 4, style);
-    let mut out = format!("Members: {kind}\n{lines}");
-    for (at, member) in found.members.iter().enumerate() {
-        out.push_str(&format!("  {}: {}\n", at + 1, sanitize::line(&member.path)));
-        if let Some(pid) = member.open_by_pid {
-            out.push_str(&format!("     open by process {pid}: this is a moment's\n"));
-        }
-        if let Some(why) = &member.why {
-            out.push_str(&format!("     {}\n", sanitize::line(why)));
-        }
-    }
-    out.push_str(match found.equal {
-        true => "All members are there, in sync and equal.\n",
-        false => "The members are not equal. An opening makes those that it believes equal.\n",
-    });
-    if let Some(refused) = &found.refused {
-        let refused = sanitize::line(refused);
-        out.push_str(&format!("An opening with them is refused:\n  {refused}\n"));
-    }
-    out
+/// Bytes in hexadecimal and in ASCII, as `hexdump -C` prints them. What is not printable is a dot.
+fn hex_dump(bytes: &[u8]) -> String {
+    const LINE: usize = 16;
+    let line = |(at, line): (usize, &[u8])| {
+        let hex = |part: &[u8]| part.iter().map(|b| format!(" {b:02x}")).collect::<String>();
+        let (left, right) = line.split_at(line.len().min(LINE / 2));
+        let text = line.iter().map(|b| match b {
+            b' '..=b'~' => char::from(*b),
+            _ => '.',
+        });
+        let text: String = text.collect();
+        format!(
+            "  {:08x} {:<24} {:<24}  |{text}|\n",
+            at * LINE,
+            hex(left),
+            hex(right)
+        )
+    };
+    bytes.chunks(LINE).enumerate().map(line).collect()
 }
 
 /// What an archive holds.
@@ -146,6 +120,14 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
             control.format_version,
             redo::format::FORMAT_VERSION
         ));
+    }
+    match control.ring {
+        Some("spare") => out.push_str("  ring          spare: the log opens without it too\n"),
+        Some(_) => out.push_str(
+            "  ring          needed: the disk may lack what was acknowledged last; look at both with\n                \
+             redolab inspect --members ring:DISK,RING\n",
+        ),
+        None => {}
     }
     if control.incarnations.len() > 1 {
         let lines = control.incarnations.iter().map(|i| {
@@ -248,4 +230,27 @@ fn groups(found: &InspectedLog, style: table::Style) -> String {
         "Wrong checksum",
     ];
     table::draw(&headings, lines.collect(), 3, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_dumped_as_hexdump_does() {
+        let bytes = b"debit 100\0\x7f\xffcredit~";
+        let expected = "  00000000  64 65 62 69 74 20 31 30  30 00 7f ff 63 72 65 64  \
+                        |debit 100...cred|\n  00000010  69 74 7e";
+        let dumped = hex_dump(bytes);
+        assert!(dumped.starts_with(expected), "{dumped}");
+        assert!(dumped.ends_with("  |it~|\n"), "{dumped}");
+        let columns = |line: &str| line.find('|');
+        let mut lines = dumped.lines();
+        assert_eq!(
+            lines.next().map(columns),
+            lines.next().map(columns),
+            "{dumped}"
+        );
+        assert_eq!(hex_dump(b""), "");
+    }
 }

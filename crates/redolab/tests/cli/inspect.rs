@@ -92,6 +92,8 @@ fn a_sound_log_is_described_and_not_touched() {
         assert_eq!(found["control"]["durable_rba"] == found["end_rba"], close);
         let text = inspect(&place, &["--dump"]);
         text.expect(0, &["40", "clean", "current", "unused", "0x000001."]);
+        let bytes = format!("  00000010 {0} {0}  |{1}|", " 23".repeat(8), "#".repeat(16));
+        text.expect(0, &[&bytes, "3,000 bytes"]);
         let warned = text.out.contains("could be lost unseen");
         assert_eq!(warned, !close);
         // The log's files stand for their directory.
@@ -151,7 +153,7 @@ fn what_is_no_log_or_another_is_named() {
         (
             "no control",
             |d| std::fs::remove_file(d.join("redo.ctl")).expect("removes"),
-            &["no redo log here"],
+            &["there is no redo log in this directory"],
         ),
         (
             "a foreign control",
@@ -272,7 +274,9 @@ fn an_open_log_has_one_owner_and_can_be_looked_at() {
     let second = Log::builder(&place.target).options(options()).open();
     let second = second.map(|_| ()).expect_err("it has an owner");
     assert!(
-        second.to_string().contains("in use by another process"),
+        second
+            .to_string()
+            .contains("in use by this process already"),
         "{second}"
     );
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -322,7 +326,7 @@ fn paths_that_name_no_log() {
     for (path, code, word) in [
         ("nowhere", 2, "does not exist"),
         ("notes.txt", 1, "not a redolab log file"),
-        ("target", 1, "no redo log here"),
+        ("target", 1, "there is no redo log in this directory"),
         ("/dev/null", 1, "not a redolab log file"),
     ] {
         place.run(&["inspect", path]).expect(code, &[path, word]);
@@ -464,7 +468,8 @@ fn a_log_that_is_sound_torn_or_in_use_is_not_given_up() {
     let before = state(&place.target);
     inspect(&place, &["--salvage"]).expect(2, &["in use by process"]);
     let accepted = ["--salvage", "--accept-loss", &at];
-    inspect(&place, &accepted).expect(2, &["in use by another process"]);
+    let holder = format!("in use by process {}", std::process::id());
+    inspect(&place, &accepted).expect(2, &[&holder]);
     assert!(state(&place.target) == before, "it was touched");
     drop(owner);
     inspect(&place, &accepted).expect(0, &["kept  20 records"]);

@@ -368,6 +368,13 @@ fn html(c: &Comparison, seen: &mut Checked) {
             lines.iter().skip(1).cloned().collect()
         })
     };
+    // The head of the page has the runs' names over the figures.
+    let head = page.split("<section").next().unwrap_or_default();
+    for (_, lines) in html_tables(&format!("<section{head}")) {
+        for line in lines.iter().skip(1).filter(|line| line.len() > 4) {
+            seen.ratio("head of the HTML", [&line[1], &line[2], &line[3]], change);
+        }
+    }
     let mut compared = 0;
     for (_, lines) in &tables {
         let Some(head) = lines.first() else { continue };
@@ -380,10 +387,9 @@ fn html(c: &Comparison, seen: &mut Checked) {
             seen.ratio("HTML", [&line[a], &line[b], &line[at]], change);
         }
     }
-    assert_eq!(
-        compared,
-        c.differences.len(),
-        "every difference is in the page"
+    assert!(
+        compared >= c.differences.len(),
+        "a difference is not in the page"
     );
     let ratios = body("Ratios to the base");
     seen.table(

@@ -161,6 +161,44 @@ fn a_member_that_returns_is_copied_whole_and_durably() {
     }
 }
 
+#[test]
+fn a_range_is_copied_in_pieces_and_nothing_beside_it() {
+    let image: Vec<u8> = (0..64 * SECTOR).map(|at| (at / 7 % 251) as u8).collect();
+    let from = disk_of(&image);
+    // The last piece is shorter; one piece is all; the range is shorter than a piece; it ends
+    // early.
+    let cases = [
+        (4, 1, 30, 9),
+        (30, 5, 30, 9),
+        (4, 9, 3, 9),
+        (1, 0, 64, 99),
+        (4, 2, 30, 2),
+    ];
+    for (pieces, first, sectors, further) in cases {
+        let copied = disk_of(&vec![0xA5; image.len()]);
+        let to: Arc<dyn LogDevice> = Arc::new(copied.clone());
+        let member = MemberData {
+            device: &to,
+            path: Path::new("b"),
+        };
+        let mut copier = Copier::new(&member, pieces * SECTOR).expect("made");
+        let (addr, len) = (first * SECTOR, sectors * SECTOR);
+        let left = std::cell::Cell::new(further);
+        let goes_on = || left.replace(left.get() - 1) > 0;
+        let done = copier.range(&from, addr as u64, len as u64, goes_on);
+        let done = done.expect("copied") as usize;
+        copier.flush().expect("durable");
+        assert_eq!(done, len.min((1 + further as usize) * pieces * SECTOR));
+        let len = done;
+        let mut expected = vec![0xA5; image.len()];
+        expected[addr..addr + len].copy_from_slice(&image[addr..addr + len]);
+        assert!(
+            copied.durable_image() == expected,
+            "{pieces} {first} {sectors}"
+        );
+    }
+}
+
 #[cfg(feature = "crash")]
 #[test]
 fn planted_bugs_of_healing_are_found() {

@@ -14,20 +14,21 @@
 //! ([`assemble`]). Batches name the life that wrote them; those of another life do not count, so
 //! that the new life's control information empties the ring.
 //!
-//! What lives here: the device, its queue ([`queue`]), the tail on the ring ([`tail`]), the ring's
-//! bytes ([`format`], [`space`]) and opening. What it must not know: when to write, sessions,
-//! commits.
+//! What lives here: the device, its queue ([`queue`], [`keeper`]), the tail on the ring ([`tail`]),
+//! the ring's bytes ([`format`], [`space`]) and opening. What it must not know: when to write,
+//! sessions, commits.
 #![allow(unsafe_code)]
 
 mod assemble;
+mod foresee;
 mod format;
+mod keeper;
 mod queue;
 mod space;
 mod tail;
 
-#[cfg(feature = "crash")]
-pub(crate) use assemble::OpenedRing;
-pub(crate) use assemble::{GivenRing, RingAssembly, announce};
+pub(crate) use assemble::{GivenRing, OpenedRing, RingAssembly, announce};
+pub(crate) use foresee::foresee;
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
@@ -36,7 +37,7 @@ use crate::format::{LifeId, LogId};
 use crate::planted::Planted;
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, IoFailure, Region};
-use queue::{Shared, lock};
+use queue::{Core, Shared, lock};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -63,6 +64,7 @@ pub(crate) struct RingStanding {
     failed: AtomicBool,
     writes: AtomicU64,
     ring_writes: AtomicU64,
+    flushes: AtomicU64,
     first: AtomicU64,
     skip_busy: AtomicU64,
     skip_large: AtomicU64,
@@ -84,6 +86,7 @@ impl RingStanding {
             failed: false.into(),
             writes: 0.into(),
             ring_writes: 0.into(),
+            flushes: 0.into(),
             first: 0.into(),
             skip_busy: 0.into(),
             skip_large: 0.into(),
@@ -125,6 +128,7 @@ impl RingStanding {
             in_use: !self.has_failed(),
             writes: get(&self.writes),
             ring_writes: get(&self.ring_writes),
+            flushes: get(&self.flushes),
             first: get(&self.first),
             skip_busy: get(&self.skip_busy),
             skip_large: get(&self.skip_large),
@@ -149,7 +153,10 @@ pub struct RingState {
     pub writes: u64,
     /// Of those, the ones that were put on the ring. With failover, because the disk was late.
     pub ring_writes: u64,
-    /// Flushes that were acknowledged because of the ring, before the disk had completed them.
+    /// Flushes that were acknowledged.
+    pub flushes: u64,
+    /// Of those, the ones that were acknowledged because of the ring, before the disk had completed
+    /// them.
     pub first: u64,
     /// Log writes that were not put on the ring because it was full of what the disk does not have.
     pub skip_busy: u64,
@@ -194,11 +201,13 @@ impl RingDevice {
 
     /// Whether the disk has durably everything that was acknowledged; `None` when it has failed,
     /// or nobody writes any more.
+    #[cfg(any(test, feature = "crash"))]
     pub(crate) fn has_caught_up(&self) -> Option<bool> {
         lock(&self.shared).as_mut()?.has_caught_up()
     }
 
-    /// Waits until the disk has durably everything that was acknowledged before the call. What
+    /// Waits until the disk has durably everything that was acknowledged before the call, though
+    /// not what is acknowledged meanwhile: under load a ring is always ahead of its disk. What
     /// control information says rests on it: the disk may be opened without its ring.
     ///
     /// # Errors
@@ -206,8 +215,10 @@ impl RingDevice {
     pub(crate) fn catch_up(&self) -> Result<(), IoOrDevice> {
         const EIO: i32 = 5;
         const LOOK: Duration = Duration::from_millis(1);
+        let acknowledged = lock(&self.shared).as_mut().map(Core::last_acknowledged);
+        let has = |flush| lock(&self.shared).as_mut()?.has_completed(flush);
         loop {
-            match self.has_caught_up() {
+            match acknowledged.and_then(has) {
                 Some(true) => return Ok(()),
                 Some(false) => std::thread::sleep(LOOK),
                 None => return Err(IoOrDevice::Io(IoFailure { errno: EIO })),

@@ -5,6 +5,7 @@
 //! at least; when the disk fails everything fails, and what the ring has is recovered by the next
 //! opening; a ring that fails is given up, and nothing waits for it.
 
+use super::keeper::{KEEPER_TIME, Keeper};
 use super::tail::{Kept, Owner, Tail};
 use super::{Patience, RingDevice, RingStanding};
 use crate::control::RingKind;
@@ -16,7 +17,6 @@ use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region}
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const EIO: i32 = 5;
@@ -24,8 +24,6 @@ const EIO: i32 = 5;
 const HEDGED_PART: u64 = 20;
 /// and so many at the begin, when there were none yet.
 const HEDGED_FIRST: u64 = 64;
-/// How often the keeper looks while the disk is behind.
-const KEEPER_TIME: Duration = Duration::from_millis(1);
 
 /// An operation that was not returned.
 struct Pending {
@@ -139,17 +137,20 @@ impl Core {
     }
 
     /// Takes what has ended and submits what may be.
-    fn pump(&mut self) {
+    pub(super) fn pump(&mut self) {
         self.halt_if_told();
         self.disk.pump();
         self.broken |= self.disk.has_failed();
         let durable = self.disk.durable().number;
-        let is_durable = |write: &mut Number| *write <= durable;
-        while self.given.pop_front_if(is_durable).is_some() {}
+        let is_durable = |write: &Number| *write <= durable;
+        while self.given.front().is_some_and(is_durable) {
+            self.given.pop_front();
+        }
         if !self.broken {
-            let is_complete = |flush: &mut (Number, Number)| flush.1 <= durable;
-            while let Some((number, _)) = self.flushes.pop_front_if(is_complete) {
+            let is_complete = |flush: &&(Number, Number)| flush.1 <= durable;
+            while let Some(&(number, _)) = self.flushes.front().filter(is_complete) {
                 self.flushed = number;
+                self.flushes.pop_front();
             }
         }
         self.tail.pump();
@@ -262,6 +263,7 @@ impl Core {
             if pending.flush && result.is_ok() {
                 self.acknowledged = self.acknowledged.max(pending.number);
                 let standing = &self.standing;
+                standing.flushes.fetch_add(1, Relaxed);
                 if self.flushed < pending.number {
                     standing.first.fetch_add(1, Relaxed);
                     let lag = self.tail.lag_bytes();
@@ -286,14 +288,28 @@ impl Core {
     }
 
     /// Nothing is on its way to the disk or to the ring.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.disk.is_idle() && self.tail.is_idle()
     }
 
     /// Whether the disk has durably what was acknowledged; `None` when it has failed.
+    #[cfg(any(test, feature = "crash"))]
     pub(super) fn has_caught_up(&mut self) -> Option<bool> {
+        let acknowledged = self.last_acknowledged();
+        self.has_completed(acknowledged)
+    }
+
+    /// The last flush that was acknowledged. A ring that is to be given up acknowledges none
+    /// behind it.
+    pub(super) fn last_acknowledged(&mut self) -> Number {
         self.pump();
-        (!self.broken).then_some(self.flushed >= self.acknowledged)
+        self.acknowledged
+    }
+
+    /// Whether the disk has completed this flush; `None` when it has failed.
+    pub(super) fn has_completed(&mut self, flush: Number) -> Option<bool> {
+        self.pump();
+        (!self.broken).then_some(self.flushed >= flush)
     }
 
     pub(super) fn overlay(&self, addr: u64, out: &mut [u8], mask: &mut [bool]) {
@@ -307,6 +323,8 @@ pub(crate) struct RingQueue {
     region: Arc<Region>,
     bell: Arc<Doorbell>,
     blocking: bool,
+    /// One of the two rings no bell.
+    silent: bool,
     keeper: Option<Keeper>,
 }
 
@@ -314,7 +332,8 @@ impl RingQueue {
     pub(super) fn new(ring: &RingDevice, region: Arc<Region>) -> Result<RingQueue, DeviceError> {
         let bell = Arc::new(Doorbell::default());
         let standing = Arc::clone(&ring.standing);
-        let blocking = ring.disk.caps().blocking || ring.ring.caps().blocking;
+        let both = [&ring.disk, &ring.ring].map(|device| device.caps().blocking);
+        let blocking = both.contains(&true);
         // What the disk has not written was not returned, or has a place on the ring.
         let memory = region.len() + standing.ring_bytes as usize;
         let disk = Lane::open(0, &*ring.disk, (memory, false), &bell, ring.planted)?;
@@ -349,6 +368,7 @@ impl RingQueue {
             region,
             bell,
             blocking,
+            silent: both.contains(&false),
             keeper,
         })
     }
@@ -388,6 +408,10 @@ impl Queue for RingQueue {
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }
+            let timeout = match self.silent {
+                true => Some(timeout.map_or(KEEPER_TIME, |t| t.min(KEEPER_TIME))),
+                false => timeout,
+            };
             self.bell.wait_timeout(seen, timeout);
         }
     }
@@ -413,76 +437,5 @@ impl Drop for RingQueue {
         if let Some(mut core) = core {
             core.pump();
         }
-    }
-}
-
-/// Has the disk catch up while nobody commits: the log writer looks at its queue only while it
-/// waits for something.
-struct Keeper {
-    desk: Arc<Desk>,
-    thread: JoinHandle<()>,
-}
-
-#[derive(Default)]
-struct Desk {
-    bell: Doorbell,
-    asleep: std::sync::atomic::AtomicBool,
-    stop: std::sync::atomic::AtomicBool,
-}
-
-impl Keeper {
-    fn start(shared: Arc<Shared>) -> Result<Keeper, DeviceError> {
-        let desk = Arc::new(Desk::default());
-        let thread = {
-            let desk = Arc::clone(&desk);
-            let keep = move || Keeper::keep(&desk, &shared);
-            std::thread::Builder::new().name("ring".into()).spawn(keep)
-        };
-        let thread = thread.map_err(|source| DeviceError::Io {
-            path: "the ring's keeper".into(),
-            action: "start",
-            source,
-        })?;
-        Ok(Keeper { desk, thread })
-    }
-
-    fn keep(desk: &Desk, shared: &Shared) {
-        use std::sync::atomic::Ordering::SeqCst;
-        loop {
-            let seen = desk.bell.read();
-            if desk.stop.load(SeqCst) {
-                return;
-            }
-            // Before it looks: who submits afterwards sees that it sleeps.
-            desk.asleep.store(true, SeqCst);
-            let idle = match lock(shared).as_mut() {
-                Some(core) => {
-                    core.pump();
-                    core.is_idle()
-                }
-                None => true,
-            };
-            if !idle {
-                desk.asleep.store(false, SeqCst);
-            }
-            desk.bell.wait_timeout(seen, (!idle).then_some(KEEPER_TIME));
-        }
-    }
-
-    /// Something is under way; wakes the thread if it sleeps until then.
-    fn call(&self) {
-        use std::sync::atomic::Ordering::SeqCst;
-        if self.desk.asleep.swap(false, SeqCst) {
-            self.desk.bell.ring();
-        }
-    }
-
-    fn stop(self) {
-        self.desk
-            .stop
-            .store(true, std::sync::atomic::Ordering::SeqCst);
-        self.desk.bell.ring();
-        // One that died has left the disk behind, as a crash does.
-        let _ = self.thread.join();
     }
 }

@@ -1,9 +1,10 @@
 //! The log's tail on the ring: what was written and the disk does not have durably.
 //!
-//! Invariants: an entry goes when the disk's flush covers it and no write of the ring names its
-//! memory, the oldest first, so that a place in the ring is written anew only then; what the ring
-//! has durably are batches whose write had completed when the flush was submitted. A batch has the
-//! same place in memory and in the ring.
+//! Invariants: an entry goes when the disk's flush covers it, the oldest first; its place in the
+//! ring is written anew when, besides, no write of the ring names its memory, so that a ring that
+//! does not answer holds its places and nothing more; what the ring has durably are batches whose
+//! write had completed when the flush was submitted. A batch has the same place in memory and in
+//! the ring.
 //!
 //! What it must not know: when to write.
 
@@ -84,6 +85,9 @@ pub(super) struct Tail {
     /// Batches so far.
     batches: u64,
     entries: VecDeque<Entry>,
+    /// Places of what the disk has durably, the oldest first, and whether the ring's write in
+    /// flight names their memory.
+    leaving: VecDeque<(Slot, bool)>,
     /// So many of them, the oldest, are covered by a flush and durable on the ring.
     settled: usize,
     /// Their bytes, of all entries.
@@ -130,6 +134,7 @@ impl Tail {
             owner,
             batches: 0,
             entries: VecDeque::new(),
+            leaving: VecDeque::new(),
             settled: 0,
             lag_bytes: 0,
             writing: None,
@@ -252,18 +257,21 @@ impl Tail {
     /// Lets go of what the disk has made durable with its flush `flushed`; `written` holds for
     /// writes that it has completed.
     pub(super) fn release(&mut self, flushed: Number, written: impl Fn(Number) -> bool) {
-        while let Some(oldest) = self.entries.front() {
-            if !oldest.is_on_disk(flushed) || oldest.place == Place::Writing {
-                break;
-            }
+        let is_on_disk = |entry: &&Entry| entry.is_on_disk(flushed);
+        while let Some(oldest) = self.entries.front().filter(is_on_disk) {
             if let Some(slot) = oldest.slot {
-                self.space.give_back(slot);
+                let named = oldest.place == Place::Writing;
+                self.leaving.push_back((slot, named));
             }
             self.lag_bytes -= oldest.bytes;
-            self.entries.pop_front();
             self.settled = self.settled.saturating_sub(1);
+            self.entries.pop_front();
         }
-        if !self.planted.has(Bug::RingReusedEarly) {
+        while let Some(&(slot, false)) = self.leaving.front() {
+            self.space.give_back(slot);
+            self.leaving.pop_front();
+        }
+        if !self.planted.has(Bug::RingReusedEarly) || !self.leaving.is_empty() {
             return;
         }
         for entry in &mut self.entries {
@@ -337,6 +345,9 @@ impl Tail {
         let bytes = self.writing.take();
         let done = bytes.is_some_and(|bytes| completion.result == Ok(bytes));
         let done = done && !self.failed;
+        for (_, named) in &mut self.leaving {
+            *named = false;
+        }
         for entry in self.entries.range_mut(self.settled..) {
             if entry.place == Place::Writing {
                 entry.place = match done {

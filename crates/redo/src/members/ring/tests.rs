@@ -219,3 +219,128 @@ fn when_the_disk_fails_everything_fails() {
     assert_eq!(bench.device.has_caught_up(), None);
     assert!(bench.device.catch_up().is_err());
 }
+
+/// A ring that is faster than its disk is ahead of it at every moment while commits come.
+#[test]
+fn a_disk_that_is_always_behind_catches_up_with_what_came_before() {
+    let mut bench = Bench::new(RingKind::Ring, Duration::ZERO, 64);
+    assert!(bench.write(1) && bench.flush());
+    let device = RingDevice {
+        shared: Arc::clone(&bench.device.shared),
+        disk: Arc::clone(&bench.device.disk),
+        ring: Arc::clone(&bench.device.ring),
+        standing: Arc::clone(&bench.device.standing),
+        ..bench.device
+    };
+    let waiting = std::thread::spawn(move || device.catch_up().is_ok());
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    let mut in_time = true;
+    while !waiting.is_finished() && in_time {
+        let before = bench.disk.pending();
+        bench.next %= 4095;
+        assert!(bench.write(1) && bench.flush(), "the ring has room");
+        // The disk ends what it had before that.
+        for op in before {
+            bench.disk.finish(op.ticket, OpOutcome::Done);
+        }
+        bench.poll();
+        assert_eq!(bench.device.has_caught_up(), Some(false));
+        in_time = std::time::Instant::now() < end;
+    }
+    bench.disk_ends();
+    assert!(waiting.join().expect("no panic"));
+    assert!(in_time, "it waited until nothing more came");
+}
+
+#[test]
+fn a_ring_that_does_not_answer_holds_its_places_and_no_more() {
+    let mut bench = Bench::new(RingKind::Ring, Duration::ZERO, 64);
+    bench.ring.set_immediate(false);
+    for _ in 0..100 {
+        assert!(!bench.write(1));
+        bench.disk_ends();
+        assert!(!bench.flush());
+        bench.disk_ends();
+    }
+    assert_eq!(bench.ring.pending().len(), 1, "its first write");
+    let state = bench.state();
+    assert_eq!((state.lag_bytes, state.first), (0, 0));
+    assert_eq!(bench.device.has_caught_up(), Some(true));
+    assert!(state.skip_busy > 0 && state.in_use);
+    // It answers again.
+    for op in bench.ring.pending() {
+        bench.ring.finish(op.ticket, OpOutcome::Done);
+    }
+    bench.ring.set_immediate(true);
+    bench.poll();
+    assert!(bench.write(1) && bench.flush());
+    assert_eq!(bench.state().first, 1);
+}
+
+/// A device of which each operation takes the thread that submits it.
+struct Blocks(SimDisk);
+
+// SAFETY: the disk below copies what it is given.
+unsafe impl LogDevice for Blocks {
+    fn caps(&self) -> Caps {
+        Caps {
+            blocking: true,
+            ..self.0.caps()
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        self.0.queue(region)
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.0.read(addr, out)
+    }
+
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        self.0.settle()
+    }
+}
+
+/// What ends on the disk rings no bell, and the ring has no room.
+#[test]
+fn a_disk_that_does_not_block_is_waited_for_beside_a_ring_that_does() {
+    let bench = Bench::new(RingKind::Ring, Duration::ZERO, 8);
+    let device = RingDevice {
+        ring: Arc::new(Blocks(bench.ring.clone())),
+        disk: Arc::clone(&bench.device.disk),
+        standing: Arc::clone(&bench.device.standing),
+        shared: Arc::default(),
+        ..bench.device
+    };
+    let mut queue = device.queue(Arc::clone(&bench.region)).expect("a queue");
+    let pieces = [
+        Piece {
+            at: 0,
+            len: 8 * BLOCK,
+        },
+        Piece::default(),
+    ];
+    let kind = OpKind::Write { addr: 0, pieces };
+    queue.submit(&[Op { id: 1, kind }]);
+    let waiting = std::thread::spawn(move || {
+        let mut done = Vec::new();
+        while queue.poll(&mut done, true) == 0 {}
+        done.len()
+    });
+    // It sleeps by then, or sees the completion at once.
+    std::thread::sleep(Duration::from_millis(20));
+    for op in bench.disk.pending() {
+        bench.disk.finish(op.ticket, OpOutcome::Done);
+    }
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while !waiting.is_finished() {
+        assert!(std::time::Instant::now() < end, "nobody woke it");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(waiting.join().expect("no panic"), 1);
+}

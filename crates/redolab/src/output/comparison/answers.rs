@@ -72,6 +72,10 @@ fn summary(c: &Comparison) -> String {
                 is(RowOutcome::NoInterval),
                 "no interval, so nothing can be decided".to_owned(),
             ),
+            (
+                is(RowOutcome::Invalid),
+                "no answer, since a run is invalid or unfinished,".to_owned(),
+            ),
         ];
         let rows = words::plural(of.len() as u64, "row");
         let told = parts.iter().filter(|(n, _)| *n > 0);
@@ -93,6 +97,7 @@ fn lines(c: &Comparison, answer: &RowAnswer) -> Vec<Vec<String>> {
             (RowOutcome::Mixed, _) => "each in one figure".to_owned(),
             (RowOutcome::TooFewRounds, _) => "too few rounds to decide".to_owned(),
             (RowOutcome::NoInterval, _) => "no interval".to_owned(),
+            (RowOutcome::Invalid, _) => "a run is invalid or unfinished".to_owned(),
             _ => "no difference found".to_owned(),
         };
         let result = match (i, many) {
