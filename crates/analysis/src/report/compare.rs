@@ -192,8 +192,11 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         format::plural(all.len() as u64, "difference"),
         figure.html(""),
     );
-    let how = "Every difference with its interval, its size and its significance.";
-    Section::html(&format!("against-{run}"), &heading, how, html)
+    let how = format!(
+        "Every difference with its interval, its size and its significance. {}",
+        c.method.figures
+    );
+    Section::html(&format!("against-{run}"), &heading, &how, html)
 }
 
 /// Distributions of one series in all runs.
@@ -248,7 +251,7 @@ fn densities(c: &Comparison) -> Option<Section> {
         density::figure(&id, &title, "latency", &curves, tags(c))
     });
     let figures: Vec<Figure> = figures.collect();
-    let how = "The curves of all runs on one logarithmic axis, as in study 004. A mean does not show a hump that only one of the runs has.";
+    let how = "The curves of all runs on one logarithmic axis, as in study 004; of a comparison in rounds, all rounds are merged. A mean does not show a hump that only one of the runs has.";
     Section::figures("densities", "Densities", how, figures)
 }
 
@@ -270,7 +273,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
     Section::figures(
         "percentiles",
         "Percentiles",
-        "The same waits, ordered by percentile.",
+        "The same waits, ordered by percentile; of a comparison in rounds, all rounds are merged.",
         figures,
     )
 }
@@ -308,8 +311,12 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
                 let Some(strip) = strip.as_ref().filter(|s| s.range().is_some()) else {
                     continue;
                 };
+                let round = match c.runs.get(run).map_or(0, |r| r.round_ids.len()) {
+                    0 | 1 => String::new(),
+                    n => format!(", round 1 of {n}"),
+                };
                 let title = format!(
-                    "{}: {workload} with {}, {}",
+                    "{}{round}: {workload} with {}, {}",
                     name(c, run),
                     format::jobs(*jobs),
                     event.name()

@@ -28,6 +28,8 @@ pub(super) enum Outcome {
     Worse,
     Differs,
     Undecided,
+    /// There are too few rounds to decide.
+    TooFewRounds,
     /// There is no interval to tell by.
     Unknown,
 }
@@ -39,6 +41,7 @@ pub(super) fn outcome(d: &Difference) -> Outcome {
         (Some(true), Some(r), Better::Higher) if r > 1.0 => Outcome::Better,
         (Some(true), Some(_), Better::Lower | Better::Higher) => Outcome::Worse,
         (Some(true), Some(_), Better::Neither) => Outcome::Differs,
+        (None, ..) if d.basis == Basis::Rounds => Outcome::TooFewRounds,
         (None, ..) => Outcome::Unknown,
         _ => Outcome::Undecided,
     }
@@ -51,6 +54,7 @@ impl Outcome {
             Outcome::Worse => "worse",
             Outcome::Differs => "differs",
             Outcome::Undecided => "not significant",
+            Outcome::TooFewRounds => "too few rounds",
             Outcome::Unknown => "no interval",
         }
     }
@@ -60,7 +64,7 @@ impl Outcome {
             Outcome::Better => "c2",
             Outcome::Worse => "c1",
             Outcome::Differs => "c0",
-            Outcome::Undecided | Outcome::Unknown => "mu",
+            Outcome::Undecided | Outcome::TooFewRounds | Outcome::Unknown => "mu",
         }
     }
 
@@ -69,7 +73,7 @@ impl Outcome {
             Outcome::Better => 2,
             Outcome::Worse => 4,
             Outcome::Differs => 3,
-            Outcome::Undecided => 0,
+            Outcome::Undecided | Outcome::TooFewRounds => 0,
             Outcome::Unknown => 5,
         }
     }

@@ -1,16 +1,16 @@
 //! Which of the runs wins, and by how much: the first screen of a comparison.
 //!
-//! Invariants: nothing is computed here but which figures are shown; who wins follows from
-//! throughput and the 99th percentile of waits alone; a comparison of few rounds has no winner, and
-//! neither has one with an invalid run.
+//! Invariants: nothing is computed here but which figures are shown; who wins follows from the
+//! comparison's answers of the rows; a comparison of few rounds has no winner, and neither has one
+//! with an invalid run.
 
 use super::escape::esc;
 use super::figure::Figure;
 use super::first::{capitalised, facts_html};
-use super::forest::{self, Layout, Outcome};
+use super::forest::{self, Layout};
 use super::topic::Topic;
 use crate::format;
-use measure::comparison::{Comparison, Difference};
+use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
 
 /// Rounds below which nothing is decided.
 const ROUNDS_LEAST: u32 = 5;
@@ -30,8 +30,6 @@ const METRICS: [(&str, &str); 7] = [
     ("commit_latency.mean", "commit latency, mean"),
 ];
 const THROUGHPUT: &str = "commit_throughput_tps";
-/// How many of them decide.
-const DECIDING: usize = 3;
 
 /// What a comparison of a run with the base shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +86,21 @@ pub(super) fn decision(c: &Comparison, run: usize) -> Decision {
     if let Some(rounds) = c.method.rounds.filter(|n| *n < ROUNDS_LEAST) {
         return Decision::TooFewRounds(rounds);
     }
-    let deciding = || of_run(c, run).filter(|d| rank(&d.metric) < DECIDING);
-    let has = |of: Outcome| deciding().any(|d| forest::outcome(d) == of);
-    match (has(Outcome::Better), has(Outcome::Worse)) {
+    let has = |winner: usize| {
+        let better = |a: &RowAnswer| a.winner == Some(winner) || a.outcome == RowOutcome::Mixed;
+        answers(c, run).any(better)
+    };
+    match (has(run), has(0)) {
         (true, true) => Decision::Split,
         (true, false) => Decision::OtherWins,
         (false, true) => Decision::BaseWins,
         (false, false) => Decision::NoDifference,
     }
+}
+
+/// The answers of the rows of a run.
+fn answers(c: &Comparison, run: usize) -> impl Iterator<Item = &RowAnswer> {
+    c.answers.iter().filter(move |a| a.run_b == run)
 }
 
 /// The answer in a few words.
@@ -125,15 +130,14 @@ pub(super) fn name(c: &Comparison, run: usize) -> &str {
 
 /// Why, in a sentence.
 pub(super) fn reason(c: &Comparison, run: usize) -> String {
-    let deciding: Vec<&Difference> = of_run(c, run)
-        .filter(|d| rank(&d.metric) < DECIDING)
-        .collect();
-    let count = |of: Outcome| deciding.iter().filter(|d| forest::outcome(d) == of).count();
-    let (better, worse) = (count(Outcome::Better), count(Outcome::Worse));
+    let count = |fits: &dyn Fn(&RowAnswer) -> bool| answers(c, run).filter(|a| fits(a)).count();
     let all = format!(
-        "Of {} (throughput and p99 of every row), {} is significantly better in {better} and worse in {worse}.",
-        format::plural(deciding.len() as u64, "figure"),
+        "Of {} (by throughput and p99), {} is better in {}, worse in {} and each in one figure in {}.",
+        format::plural(count(&|_| true) as u64, "row"),
         name(c, run),
+        count(&|a| a.winner == Some(run)),
+        count(&|a| a.winner == Some(0)),
+        count(&|a| a.outcome == RowOutcome::Mixed),
     );
     match decision(c, run) {
         Decision::TooFewRounds(n) => format!(
@@ -230,7 +234,8 @@ fn banner(c: &Comparison, run: usize) -> String {
 
 /// What stands against reading the figures as they are.
 fn doubts(c: &Comparison) -> String {
-    let mut lines: Vec<String> = c
+    let mut lines: Vec<String> = c.notices.iter().take(4).map(|n| esc(n)).collect();
+    let problems: Vec<String> = c
         .runs
         .iter()
         .filter_map(|r| Some((r, r.problems.first()?)))
@@ -243,6 +248,7 @@ fn doubts(c: &Comparison) -> String {
             )
         })
         .collect();
+    lines.extend(problems);
     let not = c.not_compared.iter().take(2);
     lines.extend(not.map(|n| {
         format!(

@@ -70,6 +70,7 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
     let run = |name: &str, valid: bool| ComparedRun {
         name: format!("{text} {name}"),
         run_id: s(),
+        round_ids: Vec::new(),
         origin: Origin::Measured,
         created: s(),
         complete: true,
@@ -94,9 +95,12 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             resamples: 2000,
             seed: 1,
             rounds: Some(6),
+            figures: s(),
             notes: vec![s()],
         },
         runs: vec![run("flash", true), run("disk", false)],
+        notices: vec![s()],
+        answers: Vec::new(),
         differences: vec![
             difference("log_file_sync.mean", text, Some(1.6), Better::Lower),
             difference("log_file_sync.p99", text, Some(1.02), Better::Lower),
@@ -190,8 +194,13 @@ fn sound(rounds: Option<u32>) -> Comparison {
     c
 }
 
+/// The first screen, with the answers that follow from the differences.
 fn first_screen(c: &Comparison) -> String {
-    let html = compare::html(c, &[]);
+    let c = Comparison {
+        answers: analysis::compare::answers::of(c),
+        ..c.clone()
+    };
+    let html = compare::html(&c, &[]);
     html.split("<main").next().unwrap_or_default().to_owned()
 }
 

@@ -7,6 +7,7 @@ pub(crate) use crate::command_line::{command_line, without_password};
 
 use super::CommandError;
 use super::background::BackgroundArgs;
+use super::matrix::LogChoice;
 use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
@@ -205,21 +206,24 @@ pub(crate) struct LogArgs {
         value_name = "METHOD",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::sync_method()
     )]
-    pub(crate) sync_method: SyncChoice,
+    pub(crate) sync_method: Vec<SyncChoice>,
     /// What writes the log: auto (a session that commits alone writes for itself, for several the
     /// faster of lgwr and inline), inline (a committing session writes for all that wait), lgwr (a
     /// dedicated log writer), workers=N (a log writer with N workers, from 1 to 8) or adaptive
-    /// (lgwr or workers, whichever is faster)
+    /// (lgwr or workers, whichever is faster). With compare, several values of this option, of --io,
+    /// of --sync-method and of --log-file-sync are targets of one comparison
     #[arg(
         long,
         value_name = "MODE",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::log_writer()
     )]
-    pub(crate) log_writer: LogWriter,
+    pub(crate) log_writer: Vec<LogWriter>,
     /// Bind the threads of the log writer to these CPUs, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log", value_parser = CpuList::read)]
     pub(crate) log_writer_cpu: Option<CpuList>,
@@ -229,9 +233,10 @@ pub(crate) struct LogArgs {
         long,
         value_name = "MODE",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::log_file_sync()
     )]
-    pub(crate) log_file_sync: Option<LogFileSync>,
+    pub(crate) log_file_sync: Vec<LogFileSync>,
     /// What makes the log writer write: commit (a commit with IMMEDIATE), third (a third of the log
     /// buffer is full), a size, a time, several of these, or none. Commits that WAIT for a trigger
     /// that never fires end when the row ends
@@ -279,9 +284,10 @@ pub(crate) struct LogArgs {
         value_name = "ENGINE",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::io()
     )]
-    pub(crate) io: IoEngine,
+    pub(crate) io: Vec<IoEngine>,
     /// Largest number of batches in flight, from 1 to 8; more than 1 needs --log-writer lgwr and
     /// io_uring
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
@@ -308,28 +314,26 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// How the log is made and written.
+    /// How the log is made and written with these values.
     ///
     /// # Errors
     /// Options that do not go together, and what does.
-    pub(crate) fn plan(&self) -> Result<LogPlan, CommandError> {
-        self.check_depth()?;
+    pub(super) fn plan_with(&self, choice: &LogChoice) -> Result<LogPlan, CommandError> {
+        self.check_depth(choice)?;
         let plan = LogPlan {
             shape: Shape::new()
                 .block_bytes(self.block_size)
                 .groups(self.log_groups)
                 .file_bytes(self.log_file_size),
-            sync_method: self.sync_method.0,
-            log_writer: self.log_writer,
-            log_writer_cpus: self.log_writer_cpus()?,
-            log_file_sync: self
-                .log_file_sync
-                .unwrap_or(self.log_writer.usual_log_file_sync()),
+            sync_method: choice.method.0,
+            log_writer: choice.writer,
+            log_writer_cpus: self.log_writer_cpus(choice.writer)?,
+            log_file_sync: choice.sync.unwrap_or(choice.writer.usual_log_file_sync()),
             triggers: self.flush_triggers,
             buffer_bytes: usize::try_from(self.log_buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io: self.io,
+            io: choice.io,
             io_depth: self.io_depth,
             log_write_warning: self.log_write_warning,
             stripe: None,
@@ -345,8 +349,8 @@ impl LogArgs {
         Ok(plan)
     }
 
-    fn check_depth(&self) -> Result<(), CommandError> {
-        let overlaps = self.log_writer == LogWriter::Lgwr && self.io != IoEngine::Threads;
+    fn check_depth(&self, choice: &LogChoice) -> Result<(), CommandError> {
+        let overlaps = choice.writer == LogWriter::Lgwr && choice.io != IoEngine::Threads;
         let most = redo::writer::MAX_DEPTH as u32;
         if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
             return Err(CommandError::usage(format!(
@@ -358,12 +362,12 @@ impl LogArgs {
         Ok(())
     }
 
-    fn log_writer_cpus(&self) -> Result<Vec<usize>, CommandError> {
+    fn log_writer_cpus(&self, writer: LogWriter) -> Result<Vec<usize>, CommandError> {
         let Some(CpuList(cpus)) = &self.log_writer_cpu else {
             return Ok(Vec::new());
         };
         let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
-        if self.log_writer == LogWriter::Inline {
+        if writer == LogWriter::Inline {
             let why = "with --log-writer inline the sessions write; use auto, lgwr, workers=N or adaptive";
             return Err(refused(why.to_owned()));
         }

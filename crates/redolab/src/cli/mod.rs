@@ -20,6 +20,7 @@ mod findings;
 mod import;
 mod inspect;
 mod loads;
+mod matrix;
 mod members;
 mod need;
 mod notes;

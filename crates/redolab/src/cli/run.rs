@@ -95,12 +95,13 @@ pub(crate) struct RunOptions {
     /// 1,2,8,32,64; storm 20, size-sweep 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
     jobs: Option<Ladder>,
-    /// Measured time of each row, such as 30s [default: 10s]
+    /// Measured time of each row, such as 30s [default: 10s; compare 2s]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     time: Option<Nanos>,
-    /// Warm-up time before each row, not measured, such as 500ms; 0 for none
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
-    warmup: Nanos,
+    /// Warm-up time before each row, not measured, such as 500ms; 0 for none [default: 2s; compare
+    /// 500ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    warmup: Option<Nanos>,
     /// End each row after this many commits of each session, such as 5000 or 200k, instead of after
     /// a time [default of storm: 200000]
     #[arg(
@@ -150,30 +151,73 @@ pub(crate) struct RunOptions {
     pub(super) store: StoreArgs,
 }
 
-/// Measured time of a row when none is named.
-const TIME: Nanos = Nanos::from_secs(10);
+/// What is measured where the options do not say it.
+struct Unnamed {
+    time: Nanos,
+    warmup: Nanos,
+    jobs: &'static [u32],
+    /// A row ends with so much redo, where its time was not named.
+    row_bytes: u64,
+}
+
+impl Unnamed {
+    /// Of `run`.
+    const RUN: Unnamed = Unnamed {
+        time: Nanos::from_secs(10),
+        warmup: Nanos::from_secs(2),
+        jobs: &DEFAULT_JOBS,
+        row_bytes: u64::MAX,
+    };
+    /// Of a round of `compare`: each row is measured in every round, on every target.
+    const ROUND: Unnamed = Unnamed {
+        time: Nanos::from_secs(2),
+        warmup: Nanos::from_millis(500),
+        jobs: &[1, 8, 32],
+        row_bytes: 256 << 20,
+    };
+}
+
 /// Rows of a run at most: more is a typing error.
 const MAX_ROWS: usize = 1024;
 
+/// What is measured in each round of a comparison.
+pub(super) struct RoundOptions {
+    /// The measurement, with the first of the logs.
+    pub(super) measured: MeasurementPlan,
+    /// The logs that the options name, with their names; the name of a single one is empty.
+    pub(super) logs: Vec<(String, LogPlan)>,
+}
+
 impl RunOptions {
-    /// What is measured, wherever it is.
+    /// What is measured in a round of several, which writes less by default; and the logs that the
+    /// options name, with their names.
     ///
     /// # Errors
     /// The option that is wrong, and what it takes.
-    pub(super) fn plan(&self, events: bool) -> Result<MeasurementPlan, CommandError> {
-        self.plan_on(1, events)
+    pub(super) fn plan_of_rounds(&self) -> Result<RoundOptions, CommandError> {
+        let logs = self.log.plans()?;
+        let log = logs.first().map(|(_, log)| log.clone()).unwrap_or_default();
+        let measured = self.planned(1, log, false, &Unnamed::ROUND)?;
+        Ok(RoundOptions { measured, logs })
     }
 
-    /// As [`RunOptions::plan`], on so many logs, each with the sessions that are asked for.
+    /// What is measured on so many logs, each with the sessions that are asked for.
     fn plan_on(&self, nodes: u32, events: bool) -> Result<MeasurementPlan, CommandError> {
-        let mut rows = specs(self)?;
+        self.planned(nodes, self.log.plan()?, events, &Unnamed::RUN)
+    }
+
+    fn planned(
+        &self,
+        nodes: u32,
+        log: LogPlan,
+        events: bool,
+        unnamed: &Unnamed,
+    ) -> Result<MeasurementPlan, CommandError> {
+        let mut rows = specs(self, unnamed)?;
         for row in &mut rows {
             on_nodes(row, nodes)?;
         }
-        let log = LogPlan {
-            nodes,
-            ..self.log.plan()?
-        };
+        let log = LogPlan { nodes, ..log };
         fits::ends(&rows, &log.triggers)?;
         fits::sweep_fits(&rows, &log)?;
         Ok(MeasurementPlan {
@@ -297,7 +341,11 @@ fn workloads(args: &RunOptions) -> Result<Vec<Workload>, CommandError> {
 }
 
 /// Jobs, and commits of each session, when none are named.
-fn defaults(args: &RunOptions, workload: &str) -> Result<(Vec<u32>, Option<u64>), CommandError> {
+fn defaults(
+    args: &RunOptions,
+    workload: &str,
+    unnamed: &Unnamed,
+) -> Result<(Vec<u32>, Option<u64>), CommandError> {
     let timed = args.time.is_some() || args.soak.is_some() || args.load.rate.is_some();
     match workload {
         STORM if timed => Err(CommandError::usage(
@@ -311,21 +359,23 @@ fn defaults(args: &RunOptions, workload: &str) -> Result<(Vec<u32>, Option<u64>)
         SIZE_SWEEP => Ok((vec![1], args.commits)),
         _ if args.load.rate.is_some() => Ok((vec![OPEN_JOBS], None)),
         _ if args.soak.is_some() => Ok((vec![SOAK_JOBS], None)),
-        _ => Ok((DEFAULT_JOBS.to_vec(), args.commits)),
+        _ => Ok((unnamed.jobs.to_vec(), args.commits)),
     }
 }
 
-fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
+fn specs(args: &RunOptions, unnamed: &Unnamed) -> Result<Vec<Spec>, CommandError> {
     let workloads = workloads(args)?;
     let api = args.sessions.api()?;
-    let (jobs, commits) = defaults(args, &args.workload.name)?;
+    let (jobs, commits) = defaults(args, &args.workload.name, unnamed)?;
     let ladder = match &args.jobs {
         Some(ladder) => args.sessions.jobs(ladder)?,
         None => jobs,
     };
     let soak = args.soak;
-    let time = soak.or(args.time).unwrap_or(TIME);
-    let (warmup, cpu_per_txn) = (args.warmup, args.cpu_per_txn);
+    let named = soak.or(args.time);
+    let time = named.unwrap_or(unnamed.time);
+    let (warmup, cpu_per_txn) = (args.warmup.unwrap_or(unnamed.warmup), args.cpu_per_txn);
+    let whole = named.is_some() || commits.is_some() || args.load.rate.is_some();
     if commits == Some(0) {
         return Err(CommandError::usage("--time and --commits must be over 0"));
     }
@@ -343,6 +393,7 @@ fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
         arrivals,
         payload,
         soak: soak.is_some(),
+        max_redo_bytes: if whole { u64::MAX } else { unnamed.row_bytes },
         ..Spec::closed(workload.clone(), jobs, time, warmup)
     };
     let rows = workloads

@@ -37,6 +37,10 @@ pub struct RoundsPlan {
     pub targets: Vec<NamedTarget>,
     /// Rounds on each of them.
     pub rounds: u32,
+    /// Each target is written with the sync method and I/O engine that its own probe finds fastest,
+    /// where none was named; otherwise all with those that are fastest on all of them.
+    #[serde(default)]
+    pub own_back_ends: bool,
     /// What is measured in each round.
     pub measured: MeasurementPlan,
 }
@@ -59,6 +63,9 @@ pub struct NamedTarget {
     pub name: String,
     /// The target.
     pub target: PlannedTarget,
+    /// How its log is made and written, where that differs from the others.
+    #[serde(default)]
+    pub log: Option<LogPlan>,
     /// The members in its directories; `None` where the log has none.
     #[serde(default)]
     pub members: Option<MembersPlan>,
@@ -69,6 +76,9 @@ impl NamedTarget {
     #[must_use]
     pub fn measured(&self, common: &MeasurementPlan) -> MeasurementPlan {
         let mut measured = common.clone();
+        if let Some(log) = &self.log {
+            measured.log = log.clone();
+        }
         measured.log.members = self.members;
         measured
     }

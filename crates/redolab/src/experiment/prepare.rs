@@ -53,6 +53,8 @@ pub(super) struct Prepared<'a> {
     /// of commits.
     pub(super) takes: Option<Nanos>,
     making_bytes: u64,
+    /// Bytes of it that a probe has written already.
+    probed_bytes: u64,
 }
 
 /// Adds up what `plan` writes, and divides what it may.
@@ -114,6 +116,7 @@ pub(super) fn prepare_each(
             takes: takes(plan, on),
             writes,
             making_bytes: limits.making / on.all_logs().max(1),
+            probed_bytes: 0,
             limits: limits.clone(),
             thresholds: thresholds.clone(),
         }
@@ -214,6 +217,25 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
 }
 
 impl Prepared<'_> {
+    /// The same of a log that is written as `plan` says, after a probe that has written so many
+    /// bytes beside it.
+    pub(super) fn after_probe<'b>(
+        &self,
+        plan: &'b MeasurementPlan,
+        probed_bytes: u64,
+    ) -> Prepared<'b> {
+        Prepared {
+            plan,
+            writes: self.writes,
+            limits: self.limits.clone(),
+            thresholds: self.thresholds.clone(),
+            all_bytes: self.all_bytes,
+            takes: self.takes,
+            making_bytes: self.making_bytes,
+            probed_bytes,
+        }
+    }
+
     /// How the log is made, now that `floor` was measured.
     pub(super) fn setup(&self, floor: &[FloorRow]) -> Setup {
         let (log, limits) = (&self.plan.log, &self.limits);
@@ -233,6 +255,7 @@ impl Prepared<'_> {
             probe: log.sync_method.is_none() && probes && !limits.direct_only,
             budget: Arc::clone(&limits.budget),
             making_bytes: self.making_bytes,
+            probed_bytes: self.probed_bytes,
             background: PlacedBackground::default(),
         }
     }

@@ -38,6 +38,8 @@ pub struct Setup {
     pub budget: Arc<Budget>,
     /// Bytes of it that are set aside for making the log.
     pub making_bytes: u64,
+    /// Bytes of these that a probe has written already.
+    pub probed_bytes: u64,
     /// What runs beside the sessions.
     pub background: PlacedBackground,
 }
@@ -50,6 +52,7 @@ impl Default for Setup {
             probe: false,
             budget: Budget::of(None),
             making_bytes: 0,
+            probed_bytes: 0,
             background: PlacedBackground::default(),
         }
     }
@@ -85,6 +88,7 @@ impl LoadTarget {
         cancel: &dyn Fn() -> bool,
     ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
         let (budget, making) = (Arc::clone(&setup.budget), setup.making_bytes);
+        let probed = setup.probed_bytes;
         budget.take(making)?;
         let made = match site {
             Site::Folder(folder) => {
@@ -108,7 +112,7 @@ impl LoadTarget {
                 (target, Vec::new())
             }
         };
-        budget.give_back(making.saturating_sub(made.0.made_bytes));
+        budget.give_back(making.saturating_sub(made.0.made_bytes.saturating_add(probed)));
         budget.compare();
         Ok(made)
     }

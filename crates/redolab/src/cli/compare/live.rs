@@ -8,7 +8,7 @@ use super::super::members::{MemberArgs, MembersChoice};
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
 use crate::experiment::plan::{
-    MeasurementPlan, MembersPlan, NamedTarget, PlannedTarget, RoundsPlan,
+    LogPlan, MeasurementPlan, MembersPlan, NamedTarget, PlannedTarget, RoundsPlan,
 };
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
@@ -27,6 +27,8 @@ pub(super) struct Asked<'a> {
     pub(super) members: &'a MemberArgs,
     /// Rounds on each of them.
     pub(super) rounds: u32,
+    /// Each target has the back end that its own probe finds fastest.
+    pub(super) own_back_ends: bool,
     /// The file of the report.
     pub(super) report: Option<&'a Path>,
     /// What the user notes about every run.
@@ -40,20 +42,27 @@ pub(super) fn compare(
     options: &Options,
     drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
+    let round = args.plan_of_rounds()?;
     let plan = RoundsPlan {
-        targets: targets(asked, &args.safety, drivers)?,
+        targets: with_logs(targets(asked, &args.safety, drivers)?, &round.logs)?,
         rounds: asked.rounds,
+        own_back_ends: asked.own_back_ends,
         measured: MeasurementPlan {
             notes: asked.notes.clone(),
-            ..args.plan(false)?
+            ..round.measured
         },
     };
     let store = args.store.open_to_store()?;
     args.output.check_beside(&store)?;
     args.output.check_report(asked.report)?;
     let terminal = Terminal::new(&args.output, None)?.agreeing(args.safety.yes);
-    let sides = conduct_rounds(&plan, &terminal, &store, drivers)?;
-    Ok(sides.map(|sides| rounds::compare(&sides, options)))
+    let Some(measured) = conduct_rounds(&plan, &terminal, &store, drivers)? else {
+        return Ok(None);
+    };
+    let mut found = rounds::compare(&measured.sides, options);
+    found.notices = measured.notices;
+    found.method.notes.extend(measured.notes);
+    Ok(Some(found))
 }
 
 /// Names and paths of `NAME=PATH`.
@@ -93,14 +102,11 @@ fn targets(
         found.push(NamedTarget {
             name: name.to_owned(),
             target,
+            log: None,
             members,
         });
     }
     asked.members.check(all_members.iter(), false)?;
-    if found.len() < 2 {
-        let message = "compare: give at least two targets with --on NAME=PATH, the base first";
-        return Err(CommandError::usage(message));
-    }
     Ok(found)
 }
 
@@ -121,4 +127,44 @@ fn members_of(
     }
     let plan = asked.members.plan(&choice)?;
     Ok(choice.target().map(|target| (target, plan, choice)))
+}
+
+/// Every target with every log that the options name.
+fn with_logs(
+    targets: Vec<NamedTarget>,
+    logs: &[(String, LogPlan)],
+) -> Result<Vec<NamedTarget>, CommandError> {
+    if targets.len() * logs.len() < 2 {
+        let message = "compare: give at least two targets with --on NAME=PATH, the base first; or \
+                       one target and several values of --log-writer, --io, --sync-method or \
+                       --log-file-sync";
+        return Err(CommandError::usage(message));
+    }
+    if logs.len() < 2 {
+        return Ok(targets);
+    }
+    let is_directory = |target: &NamedTarget| match &target.target {
+        PlannedTarget::Path { destroy, .. } => destroy.is_none(),
+        _ => false,
+    };
+    if let Some(other) = targets.iter().find(|target| !is_directory(target)) {
+        return Err(CommandError::usage(format!(
+            "compare: --on {} is not a directory; several values of the options of redolab's own log \
+             are compared in directories only",
+            other.name
+        )));
+    }
+    let single = targets.len() == 1;
+    let with = |target: &NamedTarget| -> Vec<NamedTarget> {
+        let one = |(label, log): &(String, LogPlan)| NamedTarget {
+            name: match single {
+                true => label.clone(),
+                false => format!("{}+{label}", target.name),
+            },
+            log: Some(log.clone()),
+            ..target.clone()
+        };
+        logs.iter().map(one).collect()
+    };
+    Ok(targets.iter().flat_map(with).collect())
 }
