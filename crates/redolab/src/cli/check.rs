@@ -152,8 +152,7 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
     let report = args.report_to(&store);
-    let file = report.as_ref().map(|to| to.file("RUN"));
-    args.output.check_report(file.as_deref())?;
+    args.check_report(report.as_ref())?;
     let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
     if let Some((need, lines)) = args.need.of_production(&store, terminal.interrupt())? {
         lines.iter().for_each(|line| args.output.say(line));
