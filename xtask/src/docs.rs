@@ -13,7 +13,7 @@ pub use findings::findings;
 use crate::source::Source;
 use crate::tree::{self, File};
 use crate::{Outcome, figures, policy};
-use measure::catalogue::{Metric, ROW, SERVER};
+use measure::catalogue::{Metric, ROW, SERVER, WAITS};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn refresh(root: &Path, path: &str, now: Option<&str>, fresh: &str) -> Outcome<(
 }
 
 /// The lines of a table of metrics.
-fn lines(text: &mut String, metrics: &[Metric]) {
+fn lines<'a>(text: &mut String, metrics: impl IntoIterator<Item = &'a Metric>) {
     for metric in metrics {
         let cells = [
             metric.heading,
@@ -123,6 +123,15 @@ pub fn metrics() -> String {
          |---|---|---|---|---|\n",
     );
     lines(&mut text, SERVER);
+    text.push_str(
+        "\n## Percentiles\n\n\
+         Percentiles and extremes of waits. The keys are those of CSV, where they come last; in JSON\n\
+         they are nanoseconds in the row's objects `waits` and `commit_latency`. A percentile is\n\
+         missing with fewer than ten waits beyond it.\n\n\
+         | key | heading | unit | definition | source |\n\
+         |---|---|---|---|---|\n",
+    );
+    lines(&mut text, WAITS.iter().map(|(_, _, metric)| metric));
     text
 }
 

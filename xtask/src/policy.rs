@@ -94,7 +94,8 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/device/src/window",
     "crates/drivers/src/managed/spawn",
     // A model of a device.
-    "crates/redo/benches/members",
+    "crates/redo/benches/common/drawn",
+    "crates/redo/benches/resilver",
     "crates/redo/benches/stripe",
     "crates/redo/src/buffer",
     // Members write from memory of their own: what is copied is in flight for one of the two sides.

@@ -36,6 +36,7 @@ fn side(name: &str, seed: u64, n: usize, mean_ns: f64) -> Side {
             created: String::new(),
             origin: Origin::Simulated,
             redolab_version: String::new(),
+            notes: measure::run::RunNotes::default(),
             command: Vec::new(),
             target: Target::default(),
             workload: WorkloadInfo::default(),

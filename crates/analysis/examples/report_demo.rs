@@ -71,6 +71,7 @@ fn synthetic() -> Run {
         created: "2026-01-02T03:04:05Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: ["redolab", "check", "/synthetic/redo log", "--time", "10s"]
             .map(str::to_owned)
             .to_vec(),

@@ -60,7 +60,7 @@ pub(crate) fn fastest(run: &Run) -> Option<(&Row, f64)> {
 }
 
 /// MB (1024 kB) of redo per second: of a server, the growth of its log for each commit.
-fn redo_mbps(row: &Row) -> Option<f64> {
+pub(crate) fn redo_mbps(row: &Row) -> Option<f64> {
     let of_server = || {
         let each = row.server().redo_per_commit_bytes?;
         Some(each * row.commit_throughput_tps? / MB_BYTES)

@@ -6,9 +6,12 @@
 
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
+use crate::findings::production::shown;
 use crate::findings::{DECLARED, FindingAxis, REFUTED, TESTED, axis};
 use crate::rows::{COMMITS, rows_of};
-use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
+use measure::judgement::{
+    Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
+};
 use measure::run::{Origin, Run};
 
 /// The verdict on `run` from its `findings`, for `need`; `scope` says what it rests on, and is
@@ -243,6 +246,9 @@ fn summary(
                 .unwrap_or_else(|| "acknowledged writes do not survive".to_owned());
             format!("No: {why}.")
         }
+        Answer::No if production(run, reasons).is_some() && performance == Performance::Misses => {
+            format!("No: {figures}.")
+        }
         Answer::No => {
             let why = first(FindingAxis::Need, Weight::Bad)
                 .or_else(|| first(FindingAxis::Performance, Weight::Bad))
@@ -279,8 +285,69 @@ fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
     if claims.is_empty() {
         Envelope::of(run).sentence()
     } else {
-        claims.join("; ")
+        production(run, reasons).unwrap_or_else(|| claims.join("; "))
     }
+}
+
+/// What production needs, and what this device reached, where the need was taken from evidence.
+fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
+    if run.need.sources.is_empty() {
+        return None;
+    }
+    let need = &run.need;
+    let rates = Need {
+        p99_ns: None,
+        sessions: None,
+        ..need.clone()
+    };
+    let mut all = needed(&rates).join(" and ");
+    let behind = [
+        (
+            NeedQuantity::Sessions,
+            need.sessions.map(f64::from),
+            " from",
+        ),
+        (
+            NeedQuantity::P99,
+            need.p99_ns.map(|ns| ns as f64),
+            ", with at most",
+        ),
+    ];
+    for (quantity, value, word) in behind {
+        if let Some(value) = value {
+            all.push_str(&format!("{word} {}", shown(quantity, value)));
+        }
+    }
+    let judged = reasons.iter().filter(|f| axis(&f.id) == FindingAxis::Need);
+    let reached = judged.map(|f| {
+        let claim = f.claim.trim_end_matches('.');
+        // The need itself was said.
+        let rest = claim
+            .split_once(" are needed, ")
+            .or(claim.split_once(" is needed; "));
+        rest.map_or(claim, |(_, reached)| reached)
+    });
+    let reached: Vec<&str> = reached.collect();
+    Some(format!(
+        "your production needs {}; this device: {}",
+        all.trim_start_matches([',', ' ']),
+        reached.join("; ")
+    ))
+}
+
+/// The figures of a need with their units, without the endurance of drives.
+#[must_use]
+pub fn needed(need: &Need) -> Vec<String> {
+    let figures = [
+        (NeedQuantity::CommitRate, need.commit_rate),
+        (NeedQuantity::RedoRate, need.redo_bytes_per_s),
+        (NeedQuantity::P99, need.p99_ns.map(|ns| ns as f64)),
+        (NeedQuantity::Sessions, need.sessions.map(f64::from)),
+    ];
+    let shown = figures
+        .into_iter()
+        .filter_map(|(quantity, value)| Some(shown(quantity, value?)));
+    shown.collect()
 }
 
 #[cfg(test)]

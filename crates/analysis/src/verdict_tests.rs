@@ -428,3 +428,29 @@ fn a_server_is_judged_by_its_own_commits_and_redo() {
         "{scope:?}"
     );
 }
+
+#[test]
+fn what_production_needs_stands_beside_what_this_device_reached() {
+    use measure::judgement::NeedSource;
+    let mut run = clean_run();
+    run.need.commit_rate = Some(500.0);
+    run.need.redo_bytes_per_s = Some(4.9 * measure::units::MB_BYTES);
+    run.need.sessions = Some(40);
+    let stated = judge(&run).summary;
+    assert!(!stated.contains("production"), "{stated}");
+    run.need.sources = vec![NeedSource {
+        quantity: NeedQuantity::CommitRate,
+        place: "awr.txt, instance activity: user commits".to_owned(),
+    }];
+    let summary = judge(&run).summary;
+    let needs = "your production needs 500 commits/s and 4.90 MB/s of redo from 40 sessions; this \
+                 device: LGWR-LAT1 reached ";
+    assert!(summary.contains(needs), "{summary}");
+    run.need.commit_rate = Some(1e9);
+    let missed = judge(&run).summary;
+    let no = "No: your production needs 1,000,000,000 commits/s";
+    assert!(
+        missed.starts_with(no) && missed.contains("misses the need"),
+        "{missed}"
+    );
+}

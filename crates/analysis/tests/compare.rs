@@ -5,7 +5,7 @@ use analysis::compare::rounds::{self, LiveSide, Round};
 use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;
-use measure::comparison::{Basis, Comparison, Difference, Size};
+use measure::comparison::{Basis, Comparison, Difference, RowOutcome, Size};
 use measure::imported::Cell;
 use measure::run::{
     DeviceFigures, Interval, Origin, PayloadInfo, RedoFigures, RedoLogFacts, RedoWorkload, Row,
@@ -23,6 +23,7 @@ fn run(name: &str, rows: Vec<Row>) -> Run {
         created: "2026-11-20T10:00:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: Vec::new(),
         target: Target::default(),
         workload: WorkloadInfo::default(),
@@ -178,11 +179,25 @@ fn equal_runs_say_what_would_have_been_found() {
         "{}",
         d.sentence
     );
-    assert!(d.sentence.contains("would have found") && d.sentence.contains("80 % power"));
     assert!(
         d.detectable_pct.is_some_and(|p| p > 0.1 && p < 10.0),
         "{d:?}"
     );
+    // The interval shows it already.
+    assert!(!d.sentence.contains("power"), "{}", d.sentence);
+    for rounds in [5, 6, 12] {
+        for spread in [1.0, 40.0, 150.0, 380.0] {
+            let mean = |i: usize| 400.0 + spread * [-1.0, 1.0, 0.2, -0.7, 0.9][i % 5];
+            let of = |shift: usize| (0..rounds).map(|i| mean(i + shift)).collect::<Vec<f64>>();
+            let sides = [live("a", 1, &of(0)), live("b", 2, &of(3))];
+            let c = rounds::compare(&sides, &Options::default());
+            for d in &c.differences {
+                let said = d.sentence.contains("80 % power");
+                let worth = d.detectable_pct.is_some_and(|p| (10.0..=99.0).contains(&p));
+                assert_eq!(said, worth && d.significant == Some(false), "{d:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -539,29 +554,94 @@ fn conditions_that_cannot_be_judged_are_not_passed() {
 }
 
 #[test]
-fn tables_of_rounds_have_every_round() {
+fn tables_have_one_figure_of_all_rounds() {
     let sides = [live("a", 1, &[400.0, 500.0]), live("b", 2, &[440.0, 550.0])];
     let found = rounds::compare(&sides, &Options::default());
     let events = found.tables.iter().find(|t| t.id == "compare_events");
     let events = events.expect("waits were measured");
-    let mut runs: Vec<String> = Vec::new();
-    for row in &events.rows {
-        if let Some(Cell::Text(name)) = row.first().filter(|n| !runs.iter().any(|r| is(n, r))) {
-            runs.push(name.clone());
-        }
+    assert!(events.title.contains("geometric means of 2 rounds"));
+    let of = |name: &str| events.rows.iter().filter(|r| is(&r[0], name)).count();
+    assert_eq!((of("a"), of("b")), (1, 1), "{:?}", events.rows);
+    let sync = find(&found, "log_file_sync.mean");
+    for (name, figure) in [("a", sync.a), ("b", sync.b)] {
+        let row = events.rows.iter().find(|r| is(&r[0], name));
+        let Some(Cell::Real(avg_ms)) = row.map(|r| &r[6]) else {
+            panic!("{:?}", events.rows)
+        };
+        let figure_ms = figure.expect("a figure") / 1e6;
+        assert!(
+            (avg_ms / figure_ms - 1.0).abs() < 1e-9,
+            "{avg_ms} {figure_ms}"
+        );
     }
-    assert_eq!(
-        runs,
-        ["a, round 1", "b, round 1", "a, round 2", "b, round 2"]
-    );
     // One round is the target itself.
     let one = rounds::compare(
         &[live("a", 1, &[400.0]), live("b", 2, &[440.0])],
         &Options::default(),
     );
     let events = one.tables.iter().find(|t| t.id == "compare_events");
-    let first = events.and_then(|t| t.rows.first()?.first());
-    assert!(first.is_some_and(|n| is(n, "a")), "{first:?}");
+    let events = events.expect("waits were measured");
+    assert!(!events.title.contains("rounds") && is(&events.rows[0][0], "a"));
+}
+
+#[test]
+fn a_winner_needs_five_rounds_and_is_named_with_its_figures() {
+    let level = |scale: f64, n: usize| -> Vec<f64> {
+        (0..n)
+            .map(|i| scale * [400.0, 410.0, 404.0, 396.0, 402.0][i % 5])
+            .collect()
+    };
+    let compare = |n: usize, scale: f64| {
+        let sides = [
+            live("a", 1, &level(1.0, n)),
+            live("b", 50, &level(scale, n)),
+        ];
+        rounds::compare(&sides, &Options::default())
+    };
+    for n in 2..5 {
+        let c = compare(n, 0.5);
+        let answer = &c.answers[0];
+        assert_eq!(
+            (answer.outcome, answer.winner),
+            (RowOutcome::TooFewRounds, None)
+        );
+        assert!(
+            answer.sentence.contains("too few rounds to decide"),
+            "{answer:?}"
+        );
+        for d in c.differences.iter().filter(|d| d.basis == Basis::Rounds) {
+            assert!(d.significant.is_none() && d.p_value.is_none(), "{d:?}");
+            assert!(d.ci_low.is_some() && d.sentence.contains("too few rounds to decide"));
+            assert!(!d.sentence.contains("significant"), "{d:?}");
+        }
+    }
+    let c = compare(5, 0.5);
+    let answer = &c.answers[0];
+    assert_eq!(
+        (answer.outcome, answer.winner),
+        (RowOutcome::Better, Some(1))
+    );
+    let metrics: Vec<&str> = answer
+        .by
+        .iter()
+        .map(|at| c.differences[*at].metric.as_str())
+        .collect();
+    assert_eq!(metrics, ["commit_throughput_tps", "log_file_sync.p99"]);
+    assert!(
+        answer
+            .sentence
+            .starts_with("b is better than a: commits per second "),
+        "{answer:?}"
+    );
+    let c = compare(5, 2.0);
+    assert_eq!(c.answers[0].winner, Some(0), "{:?}", c.answers);
+    let c = compare(5, 1.0);
+    assert_eq!(
+        c.answers[0].outcome,
+        RowOutcome::NoDifference,
+        "{:?}",
+        c.answers
+    );
 }
 
 fn is(cell: &Cell, text: &str) -> bool {

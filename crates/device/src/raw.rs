@@ -370,8 +370,8 @@ fn lock(path: &Path, device: &OwnedFd) -> Result<(), DeviceError> {
             result => return result.map_err(|e| io_error(path, "lock", e)),
         }
     }
+    let process = owner(path).unwrap_or_default();
     let path = path.to_owned();
-    let process = None;
     Err(DeviceError::InUse { path, process })
 }
 

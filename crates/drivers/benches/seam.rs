@@ -89,6 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         unwritten_extents: None,
         stripe: None,
         members: Vec::new(),
+        ring: None,
         stays: false,
     };
     let log = EmbeddedLog::start(null_log()?, asked)?;

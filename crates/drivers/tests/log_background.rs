@@ -67,6 +67,7 @@ fn open(
         stays: true,
         stripe: None,
         members: Vec::new(),
+        ring: None,
     };
     let log = EmbeddedLog::start_with(log, asked, beside).expect("starts");
     (log, seen)

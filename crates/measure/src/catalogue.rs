@@ -2,8 +2,10 @@
 //! `docs/metrics.md` is generated from it; a metric that is not here is not shown.
 
 mod server;
+mod waits;
 
 pub use server::{SERVER, SERVER_PREFIX};
+pub use waits::{COMMIT_LATENCY, WAITS, WaitColumn, WaitFigure};
 
 /// One metric.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +26,14 @@ const PEAKMARKS: &str = "study 003 (peakmarks 2021), column of the same name";
 const ORACLE: &str = "Oracle Database Reference, statistic or wait event of the same name";
 const OWN: &str = "redolab";
 
-/// Metrics of a row, in the order of tables; those of a server are in [`SERVER`].
+/// Every metric that can be a column: of [`ROW`], of [`SERVER`], of [`WAITS`].
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    let waits = WAITS.iter().map(|(_, _, metric)| metric);
+    ROW.iter().chain(SERVER).chain(waits)
+}
+
+/// Metrics of a row, in the order of tables; those of a server are in [`SERVER`], percentiles in
+/// [`WAITS`].
 pub const ROW: &[Metric] = &[
     Metric {
         key: "workload",
@@ -372,11 +381,10 @@ mod tests {
 
     #[test]
     fn keys_are_unique_and_documented() {
-        let all = || ROW.iter().chain(SERVER);
         let mut keys: Vec<&str> = all().map(|m| m.key).collect();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), ROW.len() + SERVER.len());
+        assert_eq!(keys.len(), ROW.len() + SERVER.len() + WAITS.len());
         assert!(all().all(|m| !m.definition.is_empty() && !m.source.is_empty()));
         assert!(SERVER.iter().all(|m| m.key.starts_with(SERVER_PREFIX)));
     }

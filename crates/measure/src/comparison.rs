@@ -29,6 +29,13 @@ pub struct Comparison {
     pub method: Method,
     /// The runs; the first is the base.
     pub runs: Vec<ComparedRun>,
+    /// What a reader has to know before any figure, such as two targets on one device; a sentence
+    /// each.
+    #[serde(default)]
+    pub notices: Vec<String>,
+    /// Which run is better, row by row, by commits per second and the 99th percentile.
+    #[serde(default)]
+    pub answers: Vec<RowAnswer>,
     /// All differences: for each row that the runs share, metric by metric.
     pub differences: Vec<Difference>,
     /// What is not comparable, and why.
@@ -53,6 +60,9 @@ pub struct Method {
     pub seed: u64,
     /// Pairs of rounds of a live comparison; `None` where stored runs were compared.
     pub rounds: Option<u32>,
+    /// What the figures beside a ratio are, such as geometric means of the rounds: a sentence.
+    #[serde(default)]
+    pub figures: String,
     /// What varied independently, how intervals and p-values were made, and what they take for
     /// granted: a sentence each.
     pub notes: Vec<String>,
@@ -65,6 +75,9 @@ pub struct ComparedRun {
     pub name: String,
     /// Name in the store; of a live comparison the first round's.
     pub run_id: String,
+    /// Names in the store of all rounds of a live comparison, in their order; empty otherwise.
+    #[serde(default)]
+    pub round_ids: Vec<String>,
     /// Where its figures come from.
     pub origin: Origin,
     /// RFC 3339 time of creation, UTC.
@@ -157,11 +170,11 @@ pub struct Difference {
     pub unit: String,
     /// Which direction is the better one.
     pub better: Better,
-    /// The base's figure; `None` where it was not measured.
+    /// The base's figure; `None` where it was not measured. Of rounds: their geometric mean.
     pub a: Option<f64>,
     /// The other's figure.
     pub b: Option<f64>,
-    /// `b` over `a`. Of rounds: the geometric mean of the pairs' ratios.
+    /// `b` over `a`.
     pub ratio: Option<f64>,
     /// Lower end of the ratio's interval.
     pub ci_low: Option<f64>,
@@ -181,13 +194,52 @@ pub struct Difference {
     pub units_a: u64,
     /// Intervals, rounds or events of the other.
     pub units_b: u64,
-    /// The interval leaves a ratio of 1 out.
+    /// The interval leaves a ratio of 1 out; `None` where there is no interval, and where there are
+    /// too few rounds to decide.
     pub significant: Option<bool>,
     /// How large it is.
     pub size: Option<Size>,
     /// The smallest difference, in percent, that this test finds with 80 % power.
     pub detectable_pct: Option<f64>,
     /// Significance and size in words; where there is no interval, why.
+    pub sentence: String,
+}
+
+/// What a row of one run shows against the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowOutcome {
+    /// One of both is better in at least one figure and worse in none.
+    Better,
+    /// Each is better in one figure.
+    Mixed,
+    /// No figure differs significantly and by more than a negligible amount.
+    NoDifference,
+    /// Too few rounds to decide; the intervals are given.
+    TooFewRounds,
+    /// No figure has an interval.
+    NoInterval,
+    /// One of the runs is invalid or unfinished.
+    Invalid,
+}
+
+/// Which run is better in one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowAnswer {
+    /// Workload of the row.
+    pub workload: String,
+    /// Jobs of the row.
+    pub jobs: u32,
+    /// The other run's place in `runs`.
+    pub run_b: usize,
+    /// What the row shows.
+    pub outcome: RowOutcome,
+    /// Place in `runs` of the better one; `None` where there is none.
+    pub winner: Option<usize>,
+    /// Places in `differences` of the figures that decide: commits per second, then the 99th
+    /// percentile of what a commit waits.
+    pub by: Vec<usize>,
+    /// The answer in words, with absolute figures and intervals.
     pub sentence: String,
 }
 

@@ -175,4 +175,55 @@ pub struct Need {
     /// Years that they have to last (`--years`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub years: Option<f64>,
+    /// Sessions that commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u32>,
+    /// Where figures come from that were taken from evidence of a production system
+    /// (`--need-from`); empty where all were stated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<NeedSource>,
+}
+
+/// A quantity of a need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeedQuantity {
+    /// Commits per second.
+    CommitRate,
+    /// Redo per second.
+    RedoRate,
+    /// Sessions that commit.
+    Sessions,
+    /// 99th percentile of log file sync.
+    P99,
+}
+
+impl NeedQuantity {
+    /// Every quantity.
+    pub const ALL: [NeedQuantity; 4] = [
+        NeedQuantity::CommitRate,
+        NeedQuantity::RedoRate,
+        NeedQuantity::Sessions,
+        NeedQuantity::P99,
+    ];
+
+    /// The quantity in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            NeedQuantity::CommitRate => "commits per second",
+            NeedQuantity::RedoRate => "redo per second",
+            NeedQuantity::Sessions => "sessions",
+            NeedQuantity::P99 => "99th percentile of log file sync",
+        }
+    }
+}
+
+/// Where a figure of the need comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeedSource {
+    /// The quantity.
+    pub quantity: NeedQuantity,
+    /// File, table and statistic of the evidence.
+    pub place: String,
 }

@@ -7,6 +7,7 @@
 mod figures;
 mod groups;
 mod load;
+mod notes;
 mod placement;
 mod row;
 mod server;
@@ -21,12 +22,13 @@ pub use groups::{
     RedoFigures, SlowLogWrite, SlowLogWrites, Worker, measured,
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
+pub use notes::RunNotes;
 pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
-    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts,
-    StripeFacts, Target, TargetFacts,
+    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts, RingFacts,
+    RingFactsKind, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 
@@ -71,6 +73,9 @@ pub struct Run {
     pub redolab_version: String,
     /// The command that made it, argument by argument.
     pub command: Vec<String>,
+    /// What its user noted about it.
+    #[serde(default, skip_serializing_if = "RunNotes::is_empty")]
+    pub notes: RunNotes,
     /// Where the log lived.
     pub target: Target,
     /// What was run.

@@ -79,6 +79,27 @@ pub fn percent(value: f64) -> String {
     }
 }
 
+/// A ratio as a change: `+6.6 %`, `−3.2 %`; a ratio of 3 and more as `× 4.2`, one below a hundredth
+/// as `÷ 250`.
+#[must_use]
+pub fn change(ratio: f64) -> String {
+    if ratio >= 3.0 {
+        return format!("× {}", digits(ratio));
+    }
+    if ratio > 0.0 && ratio < 0.01 {
+        return format!("÷ {}", digits(1.0 / ratio));
+    }
+    let pct = 100.0 * (ratio - 1.0);
+    let text = if pct.abs() >= 99.95 || pct == 0.0 {
+        format!("{pct:+.0} %")
+    } else if pct.abs() < 0.995 {
+        format!("{pct:+.2} %")
+    } else {
+        format!("{pct:+.1} %")
+    };
+    text.replace('-', "−")
+}
+
 /// Bytes in binary units: `512 B`, `4 KiB`, `1.50 GiB`.
 #[must_use]
 pub fn bytes(value: u64) -> String {

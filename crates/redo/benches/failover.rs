@@ -1,8 +1,10 @@
 //! A log with a small second member on model devices: what it hides of the disk's stalls, and what
 //! failover costs while the disk is healthy. See experiments/failover.
 //!
-//! `cargo bench -p redolab-redo --bench failover -- stalls [ROUNDS] [COMMITS] [GAP_US] [FIRST_ROUND]`
-//! `cargo bench -p redolab-redo --bench failover -- pairs [PAIRS] [CHUNK_MS] [SESSIONS,..] [LOAD,..]`
+//! `cargo bench -p redolab-redo --bench failover -- ARGUMENTS`, which are one of
+//!
+//! - `stalls [ROUNDS] [COMMITS] [GAP_US] [FIRST_ROUND]`
+//! - `pairs [PAIRS] [CHUNK_MS] [SESSIONS,..] [LOAD,..]`
 //!
 //! `stalls`: one session commits so often, without pause or once per gap; with a gap all cases run
 //! at the same time. `pairs`: sessions commit on the default log and on one with failover in turns;

@@ -241,12 +241,32 @@ fn one_damaged_copy_of_the_control_information_heals() {
 }
 
 #[test]
+fn a_directory_that_is_missing_or_empty_is_named_with_what_to_do() {
+    let scratch = Scratch::new();
+    let nowhere = scratch.0.join("nowhere");
+    let said = |outcome: Result<(), Error>| outcome.expect_err("there is nothing").to_string();
+    let open = |path: &std::path::Path| said(common::open_with(path, options()).map(drop));
+    let create = said(redo::Log::builder(&nowhere).create().map(drop));
+    for (text, action) in [
+        (create, "make it first"),
+        (open(&nowhere), "make it first"),
+        (open(&scratch.0), "create a log there first"),
+    ] {
+        let named = text.starts_with(&scratch.0.display().to_string());
+        assert!(named && text.contains(action), "{text}");
+    }
+}
+
+#[test]
 fn a_log_has_one_owner_at_a_time() {
     let scratch = Scratch::with_log();
     let log = open(&scratch.0);
     let second = common::open_with(&scratch.0, options()).map(drop);
     let in_use = matches!(second, Err(Error::Device(DeviceError::InUse { .. })));
     assert!(in_use, "{second:?}");
+    let said = second.map_err(|e| e.to_string()).expect_err("refused");
+    assert!(said.contains("in use by this process already"), "{said}");
+    assert!(said.contains("redo.ctl"), "{said}");
     let mut session = log.session();
     commit(&mut session, 0, 0).expect("the first owner goes on");
     drop(log);

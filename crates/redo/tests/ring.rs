@@ -7,7 +7,7 @@ use common::{SMALL, Scratch, options, until};
 use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, SyncMethod};
 use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
+use redo::engine::{Paths, RingInspection};
 use redo::{Error, Log, LogWriter, MemberLayout, Recovery, RingState};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -175,8 +175,17 @@ fn what_the_disk_lacks_is_given_to_it() {
     for (log, bytes) in logs.iter().zip(&before) {
         std::fs::write(log, bytes).expect("put back");
     }
-    // Without the ring the loss has to be accepted.
+    // Looking foresees what the opening does.
     let ring = places.path("ring");
+    let looked = RingInspection::of(places.path("disk"), &ring).expect("reads");
+    assert!(
+        looked.refused.is_none() && looked.unused.is_none(),
+        "{looked:?}"
+    );
+    assert!(looked.lacking_bytes > 0 && looked.batches > 0, "{looked:?}");
+    assert!(looked.end > looked.disk_end, "{looked:?}");
+    assert!(looked.table.is_some_and(|table| !table.spare), "{looked:?}");
+    // Without the ring the loss has to be accepted.
     std::fs::rename(&ring, places.path("lost")).expect("renamed");
     let words = refusal(places.ring());
     assert!(

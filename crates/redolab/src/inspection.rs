@@ -4,7 +4,7 @@
 //! snapshot. What it must not know: how blocks and records are laid out, and how this is shown.
 
 mod members;
-pub(crate) use members::InspectedMembers;
+pub(crate) use members::{InspectedMembers, InspectedRing};
 
 use redo::control::{ControlInfo, CopyProblem};
 use redo::engine::{GroupSurvey, Inspection};
@@ -94,6 +94,9 @@ pub(crate) struct InspectedControl {
     /// Everything before it was durable when the control information was last updated.
     pub(crate) durable_rba: String,
     pub(crate) incarnations: Vec<InspectedLife>,
+    /// `spare` or `needed`, of a log with a ring: whether the disk has everything without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ring: Option<&'static str>,
 }
 
 /// A life of the log between two recoveries.
@@ -369,6 +372,10 @@ impl InspectedControl {
             closed_at_rba: info.closed_at.map(rba),
             durable_rba: rba(info.known_durable()),
             incarnations: incarnations.collect(),
+            ring: info.ring.map(|ring| match ring.spare {
+                true => "spare",
+                false => "needed",
+            }),
         }
     }
 }

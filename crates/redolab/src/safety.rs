@@ -1,18 +1,22 @@
 //! Whether a run may start on a machine that matters, and go on.
 //!
 //! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
-//! and prints what these say. Promises: what will be written is printed first; max(10 %, 5 GiB) of
-//! the volume stays free, also while running; a busy device, or one that holds another process's
-//! redo or WAL files, is left alone unless the user insists. How much may be written is in
-//! `budget`, and what of it each part gets in `cli::limits`.
+//! and prints what these say. Promises: what will be written is printed first; max(10 %, min(5 GiB,
+//! 25 %)) of the volume stays free, also while running; a busy device, or one that holds another
+//! process's redo or WAL files, is left alone unless the user insists. How much may be written is
+//! in `budget`, and what of it each part gets in `experiment::limits`.
 
 use measure::words::{sanitize, size};
 use std::path::PathBuf;
 
-/// What always stays free: this many bytes, or this share where that is more.
+/// What stays free on a volume where that is between [`KEEP_FREE_DIVISOR`] and
+/// [`KEEP_FREE_SMALL_DIVISOR`] of it.
 pub const KEEP_FREE_BYTES: u64 = 5 << 30;
-/// Share of the volume that stays free, as a divisor: 10 %.
+/// Share of any volume that stays free, as a divisor: 10 %.
 const KEEP_FREE_DIVISOR: u64 = 10;
+/// More than this share of a volume need not stay free, as a divisor: 25 %, so that a log can be
+/// measured on the small volume that was made for it.
+const KEEP_FREE_SMALL_DIVISOR: u64 = 4;
 /// A device that others keep busier than this is not measured, percent.
 pub const BUSY_PCT: f64 = 5.0;
 /// How long to watch the device before a run, seconds.
@@ -43,7 +47,8 @@ impl VolumeRoom {
     /// Bytes that have to stay free.
     #[must_use]
     pub fn keep_bytes(&self) -> u64 {
-        (self.total_bytes / KEEP_FREE_DIVISOR).max(KEEP_FREE_BYTES)
+        let small = self.total_bytes / KEEP_FREE_SMALL_DIVISOR;
+        (self.total_bytes / KEEP_FREE_DIVISOR).max(KEEP_FREE_BYTES.min(small))
     }
 
     /// Bytes that may be used.
@@ -73,10 +78,16 @@ impl From<VolumeRoom> for Room {
 pub struct PlannedWrites {
     /// Bytes of files that will be made: the room needed.
     pub footprint_bytes: u64,
+    /// Number of log files among them; 0 where there are none.
+    pub log_files: u64,
+    /// Size of each of these, bytes.
+    pub log_file_bytes: u64,
     /// Bytes that a raw device must have.
     pub device_bytes: u64,
     /// Bytes that will be written at most, log files written before and rows together.
     pub write_bytes: u64,
+    /// The same without the user's limit.
+    pub expected_bytes: u64,
     /// The user's limit on `write_bytes` (`--max-write`).
     pub max_write_bytes: Option<u64>,
     /// Bytes that the drive is rated to take in its life, where known.
@@ -96,12 +107,27 @@ pub struct ForeignLog {
     pub file: PathBuf,
 }
 
-/// What to do where there is too little room.
-fn room_advice(keep: u64, available: u64) -> &'static str {
-    if available <= keep {
-        "Choose another volume; log files of any size are too large for this one"
-    } else {
-        "Choose smaller log files or another volume"
+/// The smallest log files that are advised, bytes: records of the largest workload fit into them.
+const ADVISED_FILE_BYTES: u64 = 4 << 20;
+
+/// What to do where there is too little room: the largest log files that fit are named, in MiB.
+fn room_advice(plan: &PlannedWrites, volume: &VolumeRoom) -> String {
+    let wanted = plan.footprint_bytes.saturating_add(volume.keep_bytes());
+    let short = wanted.saturating_sub(volume.available_bytes);
+    let usable = volume.usable_bytes();
+    let log = plan.log_files.saturating_mul(plan.log_file_bytes);
+    let others = plan.footprint_bytes.saturating_sub(log);
+    let each = usable.saturating_sub(others) / plan.log_files.max(1);
+    let elsewhere = format!(
+        "Free at least {} more, or choose another volume",
+        size(short)
+    );
+    match plan.log_files > 0 && each >= ADVISED_FILE_BYTES {
+        true => format!(
+            "Make smaller log files (--log-file-size {}M fits), or choose another volume",
+            each >> 20
+        ),
+        false => elsewhere,
     }
 }
 
@@ -110,10 +136,9 @@ fn room_advice(keep: u64, available: u64) -> &'static str {
 pub enum Refusal {
     /// Too little room.
     #[error(
-        "not enough room: the log files take {}, {} must stay free, and {} of the volume's {} \
-         are available. {}",
-        size(*.needed), size(*.keep), size(*.available), size(*.total),
-        room_advice(*.keep, *.available)
+        "not enough room: the files take {}, {} must stay free, and {} of the volume's {} are \
+         available. {advice}",
+        size(*.needed), size(*.keep), size(*.available), size(*.total)
     )]
     Room {
         /// Bytes needed.
@@ -124,6 +149,8 @@ pub enum Refusal {
         total: u64,
         /// Bytes available.
         available: u64,
+        /// What to do.
+        advice: String,
     },
     /// The device is too small.
     #[error(
@@ -175,6 +202,12 @@ pub enum Refusal {
         /// Bytes allowed.
         allowed: u64,
     },
+    /// The user was asked, and did not agree.
+    #[error(
+        "not confirmed, and nothing was written. Write less with a shorter --time or with \
+         --max-write, or answer with --yes"
+    )]
+    Declined,
     /// Others use the device.
     #[error(
         "the device is {utilisation_pct:.1} % busy with work of other processes (limit {BUSY_PCT} %): \
@@ -225,6 +258,7 @@ pub fn check_plan(plan: &PlannedWrites, room: impl Into<Room>) -> Result<(), Ref
                 keep: volume.keep_bytes(),
                 total: volume.total_bytes,
                 available: volume.available_bytes,
+                advice: room_advice(plan, &volume),
             })
         }
         Room::Device(available) if plan.device_bytes > available => {
@@ -344,15 +378,20 @@ mod tests {
     }
 
     #[test]
-    fn ten_percent_or_five_gib_stay_free() {
+    fn ten_percent_or_five_gib_but_a_quarter_at_most_stay_free() {
         for (total, available, footprint, fits) in [
             (20, 10, 5, true),
             (20, 10, 6, false),
+            (40, 10, 5, true),
+            (40, 10, 6, false),
             (1000, 200, 100, true),
             (1000, 200, 101, false),
             (1000, 90, 0, true),
             (1000, 90, 1, false),
-            (4, 4, 1, false),
+            (4, 4, 3, true),
+            (4, 4, 4, false),
+            (4, 1, 0, true),
+            (4, 1, 1, false),
         ] {
             let plan = PlannedWrites {
                 footprint_bytes: footprint * GIB,
@@ -365,6 +404,31 @@ mod tests {
                 "{total} {available} {footprint}: {got:?}"
             );
         }
+        let refused = |footprint_mib: u64, file_mib: u64| {
+            let plan = PlannedWrites {
+                footprint_bytes: footprint_mib << 20,
+                log_files: 3,
+                log_file_bytes: file_mib << 20,
+                ..PlannedWrites::default()
+            };
+            let refused = check_plan(&plan, volume(1, 1)).expect_err("768 MiB may be used");
+            refused.to_string()
+        };
+        let smaller = refused(3 * 256 + 168, 256);
+        assert!(smaller.contains("--log-file-size 200M fits"), "{smaller}");
+        let larger = refused(3 * 256 + 760, 256);
+        assert!(larger.contains("Free at least 760.0 MiB"), "{larger}");
+        // 1 GiB must stay free, and half of that is there.
+        let full = VolumeRoom {
+            total_bytes: 4 * GIB,
+            available_bytes: GIB / 2,
+        };
+        let plan = PlannedWrites {
+            footprint_bytes: GIB / 4,
+            ..PlannedWrites::default()
+        };
+        let said = check_plan(&plan, full).expect_err("full").to_string();
+        assert!(said.contains("Free at least 768.0 MiB"), "{said}");
         let plan = |device_bytes| PlannedWrites {
             footprint_bytes: 100 * GIB,
             device_bytes,
@@ -416,8 +480,11 @@ mod tests {
     fn what_will_be_written_is_told() {
         let plan = PlannedWrites {
             footprint_bytes: GIB,
+            log_files: 0,
+            log_file_bytes: 0,
             device_bytes: GIB,
             write_bytes: 100 * GIB,
+            expected_bytes: 100 * GIB,
             max_write_bytes: Some(200 * GIB),
             endurance_bytes: Some(600 * 1024 * GIB),
             is_server: false,

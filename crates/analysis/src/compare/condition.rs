@@ -13,7 +13,7 @@
 //! build. Where a figure has no interval (extremes, single samples) its point estimate is judged,
 //! and said to be. What was not measured is undetermined, never passed.
 
-use super::{metrics, words};
+use super::{metrics, rounds};
 use measure::comparison::{Condition, Difference};
 
 /// Why a condition cannot be used.
@@ -204,6 +204,10 @@ impl FailIf {
                 format!("{row}: not measured in both runs"),
             );
         };
+        if rounds::undecided(d) {
+            let why = format!("{row}: {}", d.sentence);
+            return (Finding::Unknown, why);
+        }
         let beyond = |v: f64| match (self.above, self.or_equal) {
             (true, false) => v > limit,
             (true, true) => v >= limit,
@@ -227,9 +231,15 @@ impl FailIf {
                 "the estimate is within it; there is no interval",
             ),
         };
-        let change = d.ratio.map_or_else(|| "no ratio".to_owned(), words::change);
+        let change = d
+            .ratio
+            .map_or_else(|| "no ratio".to_owned(), crate::format::change);
         let interval = match d.ci_low.zip(d.ci_high) {
-            Some((low, high)) => format!(" ({} to {})", words::change(low), words::change(high)),
+            Some((low, high)) => format!(
+                " ({} to {})",
+                crate::format::change(low),
+                crate::format::change(high)
+            ),
             None => String::new(),
         };
         (finding, format!("{row}: {change}{interval}, {how}"))

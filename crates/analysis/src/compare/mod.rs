@@ -12,6 +12,8 @@
 //! | figures of imported tables by their place | `places` |
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
+//! | tables of interleaved rounds, one figure of all of them per cell | `pooled` |
+//! | which run is better, row by row | [`answers`] |
 //! | significance and size in words | `words` |
 //! | tables as those of study 001 | `tables` |
 //! | bytes per layer, of databases and of redolab's own log | `bytes` |
@@ -20,12 +22,14 @@
 //! Invariants: the first run is the base; significance and size are said apart; what one run lacks
 //! is named and the rest is compared.
 
+pub mod answers;
 mod bytes;
 pub mod condition;
 mod distribution;
 pub mod metrics;
 mod pairing;
 mod places;
+mod pooled;
 pub mod roles;
 pub mod rounds;
 mod setup;
@@ -158,6 +162,7 @@ fn compared(name: &str, run: &Run, complete: bool, has_events: bool) -> Compared
     ComparedRun {
         name: name.to_owned(),
         run_id: run.run_id.clone(),
+        round_ids: Vec::new(),
         origin: run.origin,
         created: run.created.clone(),
         complete,

@@ -6,14 +6,18 @@
 //! i of the base stand next to each other in time and make a pair; of the pairs' logarithms of the
 //! ratio a Student interval is taken (paired t test), with as many degrees of freedom as there are
 //! pairs less one. What drifts slowly cancels, since every second pair is turned around.
+//!
+//! **One set of figures.** The figure of a target is the geometric mean of its rounds, in every
+//! table and format: the ratio of two such means *is* the geometric mean of the pairs' ratios, so
+//! that a ratio can be recomputed from the figures beside it. A percentile of all rounds merged
+//! would be that of the worst round, and an interval about it covers too little.
 
 use super::metrics::{self, ROW, WAIT};
 use super::stored::{Effects, begun, blank, judged};
-use super::{Options, bytes, compared, condition, distribution, pairing, words};
+use super::{Options, answers, compared, condition, distribution, pairing, pooled, words};
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
-use measure::imported::Table;
 use measure::run::{Row, Run, WaitStats};
 use std::collections::BTreeMap;
 
@@ -35,16 +39,26 @@ pub struct LiveSide {
     pub rounds: Vec<Round>,
 }
 
+/// Rounds below which nothing is decided: of two or three pairs an interval can be narrow by chance.
+pub const ROUNDS_MIN: usize = 5;
+
+/// Whether `d` is of so few rounds that it decides nothing.
+pub(super) fn undecided(d: &Difference) -> bool {
+    d.basis == Basis::Rounds && d.significant.is_none()
+}
+
 /// Compares the first target with each of the others.
 #[must_use]
 pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
     let least = sides.iter().map(|s| s.rounds.len()).min().unwrap_or(0);
     let mut comparison = begun(options, u32::try_from(least).ok());
     comparison.method.notes = notes(least);
-    let whole: Vec<(String, Run)> = sides.iter().filter_map(joined).collect();
-    let told = whole
-        .iter()
-        .map(|(name, run)| compared(name, run, true, false));
+    comparison.method.figures = figures(least);
+    let told = sides.iter().filter_map(|side| {
+        let mut told = compared(&side.name, &joined(side)?, true, false);
+        told.round_ids = side.rounds.iter().map(|r| r.run.run_id.clone()).collect();
+        Some(told)
+    });
     comparison.runs = told.collect();
     let Some((base, others)) = sides.split_first() else {
         return comparison;
@@ -78,34 +92,25 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
             }
         }
     }
-    comparison.tables = tables(sides, least);
+    comparison.tables = pooled::tables(sides, least);
+    comparison.answers = answers::of(&comparison);
     let differences = &comparison.differences;
     let judge = |c: &condition::FailIf| c.judge(differences);
     comparison.conditions = options.conditions.iter().map(judge).collect();
     comparison
 }
 
-/// The tables of every round, labelled with it; ratios are those of a round's pair.
-fn tables(sides: &[LiveSide], rounds: usize) -> Vec<Table> {
-    let mut all: Vec<Table> = Vec::new();
-    for round in 0..rounds {
-        let name = |side: &LiveSide| match rounds {
-            1 => side.name.clone(),
-            _ => format!("{}, round {}", side.name, round + 1),
-        };
-        let named = sides
-            .iter()
-            .filter_map(|s| Some((name(s), &s.rounds.get(round)?.run)));
-        let named: Vec<(String, &Run)> = named.collect();
-        for table in bytes::with_tables(named.iter().map(|(name, run)| (name.as_str(), *run))) {
-            let alike = |t: &&mut Table| t.id == table.id && t.columns == table.columns;
-            match all.iter_mut().find(alike) {
-                Some(known) => known.rows.extend(table.rows),
-                None => all.push(table),
-            }
+/// What the figures of a comparison of so many rounds are.
+fn figures(rounds: usize) -> String {
+    match rounds {
+        0 | 1 => {
+            "Base and other are the figures of one round; a ratio is the other divided by the base."
+                .to_owned()
         }
+        n => format!(
+            "Base and other are geometric means of {n} rounds; a ratio is the other divided by the base."
+        ),
     }
-    all
 }
 
 fn notes(rounds: usize) -> Vec<String> {
@@ -115,9 +120,11 @@ fn notes(rounds: usize) -> Vec<String> {
              (A B, B A). Commits within a round share the state of the machine and together count \
              as one sample."
         ),
-        "A ratio is the geometric mean of the ratios of the pairs; interval and p-value are those of \
-         a paired t test of their logarithms. The figures of A and B are those of all rounds together."
+        "A figure is the geometric mean of the rounds, so that a ratio is also the geometric mean of \
+         the ratios of the pairs; interval and p-value are those of a paired t test of their \
+         logarithms. Longest waits, numbers of outliers and curves are of all rounds merged."
             .to_owned(),
+        format!("With fewer than {ROUNDS_MIN} rounds no difference is called significant."),
         "P-values are not corrected for multiple comparisons: of 100 metrics of two equal targets, \
          about 5 are reported as significant."
             .to_owned(),
@@ -125,7 +132,7 @@ fn notes(rounds: usize) -> Vec<String> {
 }
 
 /// The first round's run with the problems of all rounds, each said once.
-fn joined(side: &LiveSide) -> Option<(String, Run)> {
+fn joined(side: &LiveSide) -> Option<Run> {
     let mut run = side.rounds.first()?.run.clone();
     for round in side.rounds.iter().skip(1) {
         run.validity.valid &= round.run.validity.valid;
@@ -135,7 +142,7 @@ fn joined(side: &LiveSide) -> Option<(String, Run)> {
             }
         }
     }
-    Some((side.name.clone(), run))
+    Some(run)
 }
 
 /// All rounds of a row, by event.
@@ -183,11 +190,7 @@ impl Pair<'_> {
             let values =
                 |rows: &[Row]| -> Vec<Option<f64>> { rows.iter().map(|r| metric.of(r)).collect() };
             let (va, vb) = (values(&ra), values(&rb));
-            // Of rates and shares over rounds of equal length the mean is the whole's.
-            (d.a, d.b) = (mean(&va), mean(&vb));
-            if d.a.is_some() || d.b.is_some() {
-                found.push(paired(d, &va, &vb, level));
-            }
+            found.extend(paired(&mut d, &va, &vb, level).then_some(d));
         }
         let (pa, pb) = (
             pooled(self.base, self.places.0),
@@ -207,49 +210,57 @@ impl Pair<'_> {
             for metric in &WAIT {
                 let name = format!("{event}.{}", metric.name);
                 let mut d = blank(name, shown, self.run_b, metric.unit, Better::Lower);
-                (d.a, d.b) = (metric.of_histogram(ha), metric.of_histogram(hb));
-                if d.a.unwrap_or(0.0) == 0.0 && d.b.unwrap_or(0.0) == 0.0 {
+                let merged = (metric.of_histogram(ha), metric.of_histogram(hb));
+                if merged.0.unwrap_or(0.0) == 0.0 && merged.1.unwrap_or(0.0) == 0.0 {
                     continue;
                 }
                 effects.put(&mut d, metric);
+                if metric.statistic.is_none() {
+                    (d.a, d.b) = merged;
+                    words::tell_bare(
+                        &mut d,
+                        "single extremes have none; it is of all rounds merged",
+                    );
+                    found.push(d);
+                    continue;
+                }
                 let values = |waits: &[Option<WaitStats>]| -> Vec<Option<f64>> {
                     waits
                         .iter()
                         .map(|w| w.as_ref().and_then(|w| metric.of(w)))
                         .collect()
                 };
-                found.push(paired(d, &values(&wa), &values(&wb), level));
+                found.extend(paired(&mut d, &values(&wa), &values(&wb), level).then_some(d));
             }
         }
         found
     }
 }
 
-fn mean(values: &[Option<f64>]) -> Option<f64> {
-    let all: Option<Vec<f64>> = values.iter().copied().collect();
-    let all = all.filter(|v| !v.is_empty())?;
-    Some(all.iter().sum::<f64>() / all.len() as f64)
-}
-
-/// The paired comparison of two lists of rounds.
-fn paired(mut d: Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -> Difference {
+/// The paired comparison of two lists of rounds; whether there is anything to say.
+fn paired(d: &mut Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -> bool {
+    let pairs = a.len().min(b.len());
+    let (a, b) = (a.split_at(pairs).0, b.split_at(pairs).0);
+    (d.units_a, d.units_b) = (pairs as u64, pairs as u64);
+    (d.a, d.b) = (pooled::figure(a), pooled::figure(b));
+    if d.a.is_none() && d.b.is_none() {
+        return false;
+    }
     let logs: Vec<f64> = a
         .iter()
         .zip(b)
         .filter_map(|(a, b)| Some((b.filter(|v| *v > 0.0)? / a.filter(|v| *v > 0.0)?).ln()))
         .collect();
-    let pairs = a.len().min(b.len());
-    (d.units_a, d.units_b) = (a.len() as u64, b.len() as u64);
     if logs.len() < pairs {
-        words::tell_bare(&mut d, "missing or zero in at least one round");
-        return d;
+        words::tell_bare(d, "missing or zero in at least one round");
+        return true;
     }
     if logs.len() < 2 {
         words::tell_bare(
-            &mut d,
+            d,
             "one pair of rounds; at least two are needed to show how much rounds vary",
         );
-        return d;
+        return true;
     }
     let ratio = Moments::of(&logs).and_then(|m| {
         let se = m.variance_of_mean().sqrt();
@@ -258,6 +269,12 @@ fn paired(mut d: Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -
         }
         blocks::of_ln(m.mean, se, m.n - 1.0, level)
     });
-    judged(&mut d, ratio, Basis::Rounds);
-    d
+    match ratio {
+        Ok(ratio) if pairs < ROUNDS_MIN => {
+            d.basis = Basis::Rounds;
+            words::tell_undecided(d, &ratio, ROUNDS_MIN);
+        }
+        ratio => judged(d, ratio, Basis::Rounds),
+    }
+    true
 }

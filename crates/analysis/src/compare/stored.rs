@@ -1,7 +1,9 @@
 //! Differences of stored runs: each run's intervals, or events, are drawn in blocks.
 
 use super::metrics::{self, ROW, RowMetric, WAIT, WaitMetric};
-use super::{Options, Side, WaitSeries, bytes, compared, condition, distribution, pairing, words};
+use super::{
+    Options, Side, WaitSeries, answers, bytes, compared, condition, distribution, pairing, words,
+};
 use crate::stats::blocks::{self, BlockFigure, Blocks, Statistic};
 use crate::stats::bootstrap::BootstrapPlan;
 use crate::stats::{Counts, Moments, StatsRefusal, effect, rank};
@@ -54,6 +56,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
         }
     }
     comparison.tables = bytes::with_tables(sides.iter().map(|s| (s.name.as_str(), &s.run)));
+    comparison.answers = answers::of(&comparison);
     let differences = &comparison.differences;
     let judge = |c: &condition::FailIf| c.judge(differences);
     comparison.conditions = options.conditions.iter().map(judge).collect();
@@ -72,9 +75,13 @@ pub(super) fn begun(options: &Options, rounds: Option<u32>) -> Comparison {
             resamples: options.resamples,
             seed: options.seed,
             rounds,
+            figures: "Base and other are figures of whole runs; a ratio is the other divided by the base."
+                .to_owned(),
             notes: Vec::new(),
         },
         runs: Vec::new(),
+        notices: Vec::new(),
+        answers: Vec::new(),
         differences: Vec::new(),
         not_compared: Vec::new(),
         tables: Vec::new(),
@@ -272,6 +279,7 @@ impl PairOfRows<'_> {
         };
         let ratio = draw(&ba, self.places.0)
             .and_then(|a| blocks::ratio(&a, &draw(&bb, self.places.1)?, level));
+        let ratio = ratio.and_then(|r| about(&d, &r, level));
         judged(&mut d, ratio, Basis::Intervals);
         Some(d)
     }
@@ -327,6 +335,7 @@ impl PairOfRows<'_> {
         let ratio = drawn
             .wait(at_a, event, place)
             .and_then(|a| blocks::ratio(&a, &drawn.wait(at_b, event, place)?, level));
+        let ratio = ratio.and_then(|r| about(&d, &r, level));
         judged(&mut d, ratio, basis);
         Some(d)
     }
@@ -371,6 +380,20 @@ impl Effects {
         if effect.is_some() {
             (d.effect, d.effect_kind) = (effect, kind.to_owned());
         }
+    }
+}
+
+/// The interval of `ratio` about the ratio of the figures that are printed beside it. Those are of
+/// the whole runs; what was drawn anew can be a little less: a quantile has the width of a bucket,
+/// a series may miss a part of an interval.
+fn about(d: &Difference, ratio: &blocks::Ratio, level: f64) -> Result<blocks::Ratio, StatsRefusal> {
+    match (d.a, d.b) {
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => {
+            blocks::of_ln((b / a).ln(), ratio.se_ln, ratio.df, level)
+        }
+        _ => Err(StatsRefusal::Unsuitable(
+            "a ratio needs figures that are positive",
+        )),
     }
 }
 

@@ -8,16 +8,23 @@ use measure::run::{Row, Run};
 /// All tables that the runs have something for.
 pub(super) fn of<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Vec<Table> {
     let runs: Vec<(&str, &Run)> = runs.collect();
-    let mut tables = vec![
-        throughput(&runs),
-        device(&runs),
-        events(&runs),
-        ratios(&runs),
-    ];
+    let mut tables = vec![throughput(&runs), device(&runs), events(&runs)];
+    tables.retain(|t| !t.rows.is_empty());
+    add_ratios(&mut tables, runs.first().map_or("", |(name, _)| name));
     tables.extend(imported(&runs));
     tables.extend(super::places::table(&runs));
     tables.retain(|t| !t.rows.is_empty());
     tables
+}
+
+/// Id of the table of ratios.
+pub(super) const RATIOS: &str = "compare_ratios";
+const THROUGHPUT: &str = "compare_throughput";
+const DEVICE: &str = "compare_device";
+
+/// Whether a column says which row it is, and is no figure of it.
+pub(super) fn is_key(column: &str) -> bool {
+    matches!(column, "run" | "workload" | "jobs" | "event")
 }
 
 fn column(key: &str, heading: &str) -> Column {
@@ -105,7 +112,7 @@ fn throughput(runs: &[(&str, &Run)]) -> Table {
         ("redo_writes_iops", "Requests/s"),
         ("commit_throughput_tps", "Commits/s"),
     ];
-    table("compare_throughput", "Data and requests", &columns, rows)
+    table(THROUGHPUT, "Data and requests", &columns, rows)
 }
 
 /// What iostat shows, from the device's counters over each row. Queue length and await are not
@@ -130,7 +137,7 @@ fn device(runs: &[(&str, &Run)]) -> Table {
         ("util_pct", "%util"),
     ];
     table(
-        "compare_device",
+        DEVICE,
         "The device's own counters (as iostat)",
         &columns,
         rows,
@@ -175,34 +182,46 @@ fn events(runs: &[(&str, &Run)]) -> Table {
     table("compare_events", "Top wait events", &columns, rows)
 }
 
-/// Study 001's claims: so many times the data, the writes, the commits of the base.
-fn ratios(runs: &[(&str, &Run)]) -> Table {
+/// Adds study 001's claims behind the tables that they are computed from: so many times the data,
+/// the writes, the commits of the base. Each is recomputed from the cells that are printed.
+pub(super) fn add_ratios(tables: &mut Vec<Table>, base: &str) {
+    let by_id = |id: &str| tables.iter().find(|t| t.id == id);
+    let (found, device) = (by_id(THROUGHPUT), by_id(DEVICE));
+    let Some(found) = found else { return };
     let mut rows = Vec::new();
-    let Some(((_, base), others)) = runs.split_first() else {
-        return Table::default();
-    };
-    for (name, run) in others {
-        for row in &run.rows {
-            let fits = |r: &&Row| r.workload == row.workload && r.jobs == row.jobs;
-            let Some(of) = base.rows.iter().find(fits) else {
-                continue;
+    for (at, row) in found.rows.iter().enumerate() {
+        let Some(Cell::Text(name)) = row.first().filter(|name| **name != text(base)) else {
+            continue;
+        };
+        // The same row of another run; points of a sweep have one name and come in one order.
+        let load = |row: &[Cell]| row.get(1..3).map(<[Cell]>::to_vec);
+        let of_run = |rows: &[Vec<Cell>], run: &str| -> Vec<Vec<Cell>> {
+            let own = |r: &&Vec<Cell>| r.first() == Some(&text(run)) && load(r) == load(row);
+            rows.iter().filter(own).cloned().collect()
+        };
+        let place = of_run(&found.rows[..at], name).len();
+        let over = |table: Option<&Table>, column: &str| {
+            let table = table?;
+            let column = table.columns.iter().position(|c| c.key == column)?;
+            let figure = |run: &str| {
+                let rows = of_run(&table.rows, run);
+                match rows.get(place)?.get(column)? {
+                    Cell::Real(x) => Some(*x).filter(|x| *x > 0.0),
+                    Cell::Count(n) => Some(*n as f64).filter(|x| *x > 0.0),
+                    _ => None,
+                }
             };
-            let over = |figure: fn(&Row) -> Option<f64>| {
-                let both = some(figure(row)).zip(some(figure(of)));
-                real(both.map(|(b, a)| b / a))
-            };
-            let writes = |row: &Row| Some((row.device().device_writes?, seconds(row)?));
-            let per_s = writes(row)
-                .zip(writes(of).filter(|(a, _)| *a > 0))
-                .map(|((b, b_s), (a, a_s))| b as f64 / b_s / (a as f64 / a_s));
-            let mut line = head(name, row);
-            line.extend([
-                over(|r| r.redo().redo_data_mbps),
-                over(|r| r.redo().redo_writes_iops),
-                real(per_s),
-                over(|r| r.commit_throughput_tps),
-            ]);
-            rows.push(line);
+            Some(figure(name)? / figure(base)?)
+        };
+        let ratios = [
+            over(Some(found), "redo_data_mbps"),
+            over(Some(found), "redo_writes_iops"),
+            over(device, "writes_per_s"),
+            over(Some(found), "commit_throughput_tps"),
+        ];
+        if ratios.iter().any(Option::is_some) {
+            let head = row.iter().take(3).cloned();
+            rows.push(head.chain(ratios.map(real)).collect());
         }
     }
     let columns = [
@@ -211,7 +230,8 @@ fn ratios(runs: &[(&str, &Run)]) -> Table {
         ("device_writes_ratio", "× device writes"),
         ("commits_ratio", "× commits"),
     ];
-    table("compare_ratios", "Ratios to the base", &columns, rows)
+    let made = table(RATIOS, "Ratios to the base", &columns, rows);
+    tables.extend((!made.rows.is_empty()).then_some(made));
 }
 
 /// Tables of the evidence that several imported runs have alike: joined under their runs' names.

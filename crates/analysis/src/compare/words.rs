@@ -4,7 +4,7 @@
 //! latencies and rates alike, and are applied to the larger of ratio and its inverse. Cohen's d and
 //! Cliff's delta stand beside it with their own words.
 
-use crate::format::percent;
+use crate::format::{change, percent};
 use crate::stats::blocks::Ratio;
 use crate::stats::effect;
 use measure::comparison::{Difference, Size};
@@ -23,20 +23,31 @@ pub(super) fn size(ratio: f64) -> Size {
     }
 }
 
-/// `+6.6 %`, `−3.2 %`; a ratio of over 3 as `× 4.2`.
-pub(super) fn change(ratio: f64) -> String {
-    if ratio >= 3.0 {
-        return format!("× {}", crate::format::digits(ratio));
-    }
-    let pct = 100.0 * (ratio - 1.0);
-    let text = if pct.abs() >= 99.95 || pct == 0.0 {
-        format!("{pct:+.0} %")
-    } else if pct.abs() < 0.995 {
-        format!("{pct:+.2} %")
-    } else {
-        format!("{pct:+.1} %")
-    };
-    text.replace('-', "−")
+/// Smallest detectable differences that are worth a sentence, in percent: below, the interval itself
+/// shows that nothing large was missed; above, the comparison could not have found anything.
+const POWER_PCT: std::ops::RangeInclusive<f64> = 10.0..=99.0;
+
+/// Fills in a ratio of fewer rounds than a decision needs: its interval, and no decision.
+pub(super) fn tell_undecided(d: &mut Difference, r: &Ratio, needed: usize) {
+    d.ratio = Some(r.ratio.value);
+    (d.ci_low, d.ci_high) = (Some(r.ratio.low), Some(r.ratio.high));
+    d.size = Some(size(r.ratio.value));
+    d.sentence = format!(
+        "too few rounds to decide: {}; {} were made, at least {needed} are needed",
+        interval(r),
+        d.units_a
+    );
+}
+
+/// A ratio with its interval: `+6.6 % (95 %: +2.0 % to +11.4 %)`.
+fn interval(r: &Ratio) -> String {
+    format!(
+        "{} ({:.0} %: {} to {})",
+        change(r.ratio.value),
+        100.0 * r.ratio.level,
+        change(r.ratio.low),
+        change(r.ratio.high)
+    )
 }
 
 /// Fills in what follows from a ratio with an error.
@@ -51,13 +62,7 @@ pub(super) fn tell(d: &mut Difference, r: &Ratio) {
     d.significant = Some(found);
     d.size = Some(size);
     d.detectable_pct = Some(100.0 * (r.detectable - 1.0)).filter(|p| p.is_finite());
-    let level = 100.0 * r.ratio.level;
-    let interval = format!(
-        "{} ({level:.0} %: {} to {})",
-        change(r.ratio.value),
-        change(r.ratio.low),
-        change(r.ratio.high)
-    );
+    let interval = interval(r);
     let p = match d.p_text.strip_prefix("< ") {
         Some(bound) => format!("p < {bound}"),
         None => format!("p = {}", d.p_text),
@@ -66,7 +71,8 @@ pub(super) fn tell(d: &mut Difference, r: &Ratio) {
         let effect = effect_words(d);
         format!("significant and {}: {interval}{effect}, {p}", size.word())
     } else {
-        let seen = d.detectable_pct.map_or_else(String::new, |pct| {
+        let told = d.detectable_pct.filter(|pct| POWER_PCT.contains(pct));
+        let seen = told.map_or_else(String::new, |pct| {
             format!(
                 "; this test would have found {} with 80 % power",
                 percent(pct)
@@ -118,6 +124,7 @@ mod tests {
             (1.004, "+0.40 %"),
             (4.2, "× 4.20"),
             (2.5, "+150 %"),
+            (0.004, "÷ 250"),
         ] {
             assert_eq!(change(ratio), want);
         }

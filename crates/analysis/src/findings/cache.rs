@@ -163,7 +163,7 @@ fn cache_words(
             &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!("It is not known whether {name} has a volatile write cache."),
-            "Run as root, or --declare plp from the data sheet.",
+            "As root, redolab asks the drive itself; if it does not answer, use --declare plp if its data sheet promises power-loss protection.",
         ),
     }
 }

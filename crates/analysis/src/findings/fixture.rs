@@ -126,6 +126,7 @@ pub(crate) fn clean_run() -> Run {
         created: "2026-01-02T03:04:05Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: vec!["redolab".to_owned(), "check".to_owned()],
         target: Target {
             kind: "file".to_owned(),

@@ -23,6 +23,7 @@ pub mod need;
 mod note;
 mod peaks;
 mod placement;
+pub mod production;
 mod protection;
 mod server;
 pub(crate) mod space;

@@ -48,6 +48,7 @@ impl Buckets {
                 note: String::new(),
             },
             is_wide: false,
+            second: String::new(),
             zoom: None,
         }
     }

@@ -1,19 +1,21 @@
 //! Runs beside each other as one HTML file: which of these two?
 //!
 //! Invariants: nothing is computed here but what a drawing needs; what is drawn beside each other
-//! has one scale; what cannot be compared is said; the validity of every run stands above all
-//! else.
+//! has one scale; what cannot be compared is reported; the validity of every run is above all else.
+//! The first screen is in `winner`.
 
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
+use super::density::DensityCurve;
 use super::escape::esc;
 use super::figure::{Figure, thinned};
 use super::figures::{SMALL, curve};
-use super::forest::{self, LINES_MAX};
+use super::forest;
 use super::heat::{self, Strip};
 use super::page::{Page, Section};
 use super::topic::Topic;
-use super::{density, imported, origin_class, target};
+use super::winner::name;
+use super::{density, imported, markdown, origin_class, repeat, winner};
 use crate::format;
 use measure::WaitEvent;
 use measure::comparison::{Comparison, Condition, Difference, Distribution};
@@ -32,29 +34,31 @@ pub type ReportedRun<'a> = (&'a Run, &'a ReportData);
 /// cannot be read any more, which leaves its heat maps out.
 #[must_use]
 pub fn html(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> String {
-    let mut sections = vec![runs(c), conditions(c)];
-    sections.extend((1..c.runs.len()).map(|run| differences(c, run)));
-    sections.extend([densities(c), percentiles(c), maps(c, held)]);
+    let answer = Some(winner::figure(c, 1, tags(c))).filter(|f| !f.drawing.is_empty());
+    let mut main = vec![conditions(c)];
+    main.extend((2..c.runs.len()).map(|run| first_of(c, run)));
+    main.extend((1..c.runs.len()).map(|run| differences(c, run)));
+    let mut sections = vec![runs(c), densities(c), percentiles(c), maps(c, held)];
     sections.extend(c.tables.iter().enumerate().map(|(i, t)| table(c, i, t)));
-    sections.extend([not_compared(c), method(c), target::command_of(&c.command)]);
+    sections.extend([not_compared(c), method(c), repeat::command_of(&c.command)]);
     let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
     let page = Page {
-        title: names.join(" against "),
-        header: header(c),
-        findings: Vec::new(),
+        title: format!("{}: {}", names.join(" or "), winner::answer(c, 1)),
+        header: winner::header(c, &tags(c)),
+        answer,
+        run: None,
+        beside: Vec::new(),
+        main: main.into_iter().flatten().collect(),
         sections: sections.into_iter().flatten().collect(),
+        markdown: markdown::comparison(c),
         footer: format!(
-            "<footer>redolab {} · schema {} · {}. Ratios are the other run over the base; an interval that contains 1 shows no difference. Percentiles come from merged histograms.</footer>\n",
+            "<footer>redolab {} · schema {} · {}. Ratios are the compared run over the base; an interval that contains 1 shows no difference. Percentiles come from merged histograms.</footer>\n",
             esc(&c.redolab_version),
             esc(&c.schema),
             esc(&c.created),
         ),
     };
     page.html()
-}
-
-fn name(c: &Comparison, run: usize) -> &str {
-    c.runs.get(run).map_or("", |r| r.name.as_str())
 }
 
 /// The origins of all runs.
@@ -65,51 +69,6 @@ fn tags(c: &Comparison) -> String {
         all.push("<span class=\"tag loud\">a run is invalid</span>".to_owned());
     }
     all.concat()
-}
-
-fn header(c: &Comparison) -> String {
-    let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
-    let doubtful = c.runs.iter().any(|r| !r.valid || !r.complete);
-    let invalid = if doubtful {
-        "<p class=\"warn\">A run here is invalid or unfinished: do not use its figures. The list of runs below gives the reason.</p>"
-    } else {
-        ""
-    };
-    format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{} · {} · redolab {}</p>\n{invalid}<div class=\"banner none\">{}</div>\n</header>\n",
-        names.join(" against "),
-        tags(c),
-        esc(&c.created),
-        esc(&c.redolab_version),
-        headline(c),
-    )
-}
-
-/// The differences that are statistically significant, the largest first, in words.
-fn headline(c: &Comparison) -> String {
-    let mut told: Vec<&Difference> = c
-        .differences
-        .iter()
-        .filter(|d| d.significant == Some(true))
-        .collect();
-    let distance = |d: &Difference| d.ratio.map_or(0.0, |r| r.max(1e-9).ln().abs());
-    told.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
-    let with_interval = c
-        .differences
-        .iter()
-        .filter(|d| d.significant.is_some())
-        .count();
-    let sum = format!(
-        "<p class=\"s\">{} of {} differences with an interval are statistically significant.</p>",
-        format::count(told.len() as u64),
-        format::count(with_interval as u64),
-    );
-    let lines: String = told
-        .iter()
-        .take(4)
-        .map(|d| format!("<li><b>{}</b>: {}</li>", esc(&label(d)), esc(&d.sentence)))
-        .collect();
-    format!("<p class=\"a\">What differs</p>{sum}<ul class=\"plain\">{lines}</ul>")
 }
 
 fn runs(c: &Comparison) -> Option<Section> {
@@ -207,51 +166,37 @@ fn conditions(c: &Comparison) -> Option<Section> {
     )
 }
 
-fn label(d: &Difference) -> String {
-    let metric = d.metric.replace('_', " ");
-    format!("{} with {}: {metric}", d.workload, format::jobs(d.jobs))
+/// The first differences of a run that is neither the base nor the first that is compared.
+fn first_of(c: &Comparison, run: usize) -> Option<Section> {
+    let heading = format!("{} or {}", name(c, run), name(c, 0));
+    let figure = winner::figure(c, run, tags(c));
+    Section::figures(&format!("first-{run}"), &heading, "", vec![figure])
 }
 
-/// The forest plot and the table of one run against the base.
+/// Every difference of one run to the base, folded.
 fn differences(c: &Comparison, run: usize) -> Option<Section> {
-    let all: Vec<&Difference> = c.differences.iter().filter(|d| d.run_b == run).collect();
+    let all: Vec<(String, &Difference)> = c
+        .differences
+        .iter()
+        .filter(|d| d.run_b == run)
+        .map(|d| (winner::label(d), d))
+        .collect();
     if all.is_empty() {
         return None;
     }
-    let labelled: Vec<(String, &Difference)> = all.iter().map(|d| (label(d), *d)).collect();
-    let drawn: Vec<(String, &Difference)> = labelled
-        .iter()
-        .filter(|(_, d)| d.ratio.is_some())
-        .cloned()
-        .collect();
-    let heading = format!("{} against {}", name(c, run), name(c, 0));
-    let id = format!("fo{run}");
-    let desc = format!(
-        "{} ratios with their intervals.",
-        drawn.len().min(LINES_MAX)
+    let caption = format!("Ratio to {}", name(c, 0));
+    let figure = forest::figure(c, &format!("fo{run}"), &caption, &all, tags(c));
+    let heading = format!("All differences of {} to {}", name(c, run), name(c, 0));
+    let html = format!(
+        "<details class=\"all\"><summary>All {}</summary>{}</details>",
+        format::plural(all.len() as u64, "difference"),
+        figure.html(""),
     );
-    let more = drawn.len().saturating_sub(LINES_MAX);
-    let more = match more {
-        0 => String::new(),
-        n => format!(" {n} more are in the table."),
-    };
-    let level = format::digits(100.0 * c.method.level);
-    let figure = Figure {
-        drawing: forest::svg(&id, &heading, &desc, &drawn),
-        id,
-        topic: Topic::Rows,
-        of: String::new(),
-        caption: format!("Ratio to {}", name(c, 0)),
-        tags: tags(c),
-        how: format!(
-            "To the right of the line the other run has a higher value, to the left a lower one. The bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval. A bar that crosses the line shows no difference, but does not prove that there is none.{more}"
-        ),
-        table: forest::numbers(&labelled),
-        is_wide: true,
-        zoom: None,
-    };
-    let how = "Every difference with its interval, its size and its significance.";
-    Section::figures(&format!("against-{run}"), &heading, how, vec![figure])
+    let how = format!(
+        "Every difference with its interval, its size and its significance. {}",
+        c.method.figures
+    );
+    Section::html(&format!("against-{run}"), &heading, &how, html)
 }
 
 /// Distributions of one series in all runs.
@@ -284,27 +229,6 @@ fn group_title(group: &[&Distribution]) -> String {
     })
 }
 
-/// Points of a stored density: percent per decade at the middle of each bucket.
-fn density_points(d: &Distribution) -> Vec<(f64, f64)> {
-    let mut out = Vec::with_capacity(d.density.len() + 8);
-    let mut before = None;
-    for (low, high, share) in &d.density {
-        let (low, high) = ((*low).max(1) as f64, *high as f64);
-        let width = (high / low).log10();
-        if width <= 0.0 || !share.is_finite() {
-            continue;
-        }
-        if before.is_none_or(|b: f64| low > b * 1.02) {
-            out.extend(before.map(|b| (b, 0.0)));
-            out.push((low, 0.0));
-        }
-        out.push(((low * high).sqrt(), 100.0 * share / width));
-        before = Some(high);
-    }
-    out.extend(before.map(|b| (b, 0.0)));
-    out
-}
-
 fn look(run: usize) -> SeriesStyle {
     if run.is_multiple_of(2) {
         SeriesStyle::Marked(run)
@@ -316,23 +240,18 @@ fn look(run: usize) -> SeriesStyle {
 fn densities(c: &Comparison) -> Option<Section> {
     let groups = groups(c);
     let figures = groups.iter().enumerate().map(|(i, group)| {
-        let series = group.iter().map(|d| Series {
+        let curves = group.iter().map(|d| DensityCurve {
             name: name(c, d.run).to_owned(),
-            points: density_points(d),
             look: look(d.run),
+            colour: d.run,
+            bins: density::stored_bins(&d.density, d.count),
         });
+        let curves: Vec<DensityCurve> = curves.collect();
         let (id, title) = (format!("cd{i}"), group_title(group));
-        let axes = (
-            Axis::latency("latency"),
-            Axis::count("% of waits per decade"),
-        );
-        let desc = "Densities of all runs on one logarithmic axis.";
-        let mut chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
-        chart.has_legend = true;
-        Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
+        density::figure(&id, &title, "latency", &curves, tags(c))
     });
     let figures: Vec<Figure> = figures.collect();
-    let how = "The curves of all runs on one logarithmic axis, as in study 004. A mean does not show a hump that only one of the runs has.";
+    let how = "The curves of all runs on one logarithmic axis, as in study 004; of a comparison in rounds, all rounds are merged. A mean does not show a hump that only one of the runs has.";
     Section::figures("densities", "Densities", how, figures)
 }
 
@@ -354,7 +273,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
     Section::figures(
         "percentiles",
         "Percentiles",
-        "The same waits, ordered by percentile.",
+        "The same waits, ordered by percentile; of a comparison in rounds, all rounds are merged.",
         figures,
     )
 }
@@ -392,8 +311,12 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
                 let Some(strip) = strip.as_ref().filter(|s| s.range().is_some()) else {
                     continue;
                 };
+                let round = match c.runs.get(run).map_or(0, |r| r.round_ids.len()) {
+                    0 | 1 => String::new(),
+                    n => format!(", round 1 of {n}"),
+                };
                 let title = format!(
-                    "{}: {workload} with {}, {}",
+                    "{}{round}: {workload} with {}, {}",
                     name(c, run),
                     format::jobs(*jobs),
                     event.name()

@@ -15,77 +15,141 @@ use measure::run::{Row, Run};
 
 /// Most curves of a figure.
 const CURVES_MAX: usize = 5;
-/// Waits that a bin should hold on average before bins are made finer.
-const FULL: u64 = 200;
+/// Bins of a decade: each is 10 % wide.
+const BINS: usize = 24;
+/// A bin of fewer waits is no hump: it is a mark on the axis.
+const RARE: u64 = 3;
 
 /// How to read a density.
-pub(super) const HOW: &str = "The area under a curve between two latencies is the share of waits between them. Each hump is a code path of its own (a cache hit, a flush, a collision); its height shows how often this path was taken.";
+pub(super) const HOW: &str = "The height is the share of all waits in a bin; a bin is 10 % wide, for example from 100 to 110 µs. Each hump is a code path of its own (a cache hit, a flush, a collision). A dot on the axis is a bin with one or two waits.";
+/// What the height of a density is.
+const SHARE: &str = "% of waits in a bin";
 
-/// Points of a density: latency in nanoseconds, percent of all waits per decade.
-pub(super) fn points(grid: &LatencyGrid) -> Vec<(f64, f64)> {
+/// A curve of a density.
+pub(super) struct DensityCurve {
+    pub(super) name: String,
+    pub(super) look: SeriesStyle,
+    /// Colour of its marks.
+    pub(super) colour: usize,
+    pub(super) bins: Vec<DensityBin>,
+}
+
+/// A bin with waits, or an empty one beside it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DensityBin {
+    /// Its middle, nanoseconds.
+    pub(super) at_ns: f64,
+    /// Share of all waits, percent.
+    pub(super) share_pct: f64,
+    /// It has so few waits that it is drawn as a mark.
+    pub(super) is_rare: bool,
+}
+
+/// The bins of a grid, from the first with waits to the last, with an empty one at each end.
+fn bins(grid: &LatencyGrid) -> Vec<DensityBin> {
+    const GROUP: usize = FINE / BINS;
     let fine = grid.fine();
     let total: u64 = fine.iter().sum();
     let Some(last) = fine.iter().rposition(|n| *n > 0) else {
         return Vec::new();
     };
-    let first = grid::strays(fine);
-    // Bins are as fine as their number of waits bears.
-    let spread = (last - first + 1) as u64;
-    let group = [1_usize, 2, 3, 4, 6]
-        .into_iter()
-        .find(|g| total * *g as u64 / spread >= FULL)
-        .unwrap_or(6);
-    let (first, last) = (first / group, last / group);
-    let per_decade = FINE / group;
-    let share = |bin: usize| {
-        let bins = fine.iter().skip(bin * group).take(group);
-        100.0 * bins.sum::<u64>() as f64 / total as f64 * per_decade as f64
-    };
-    let middle = |bin: usize| grid::edge_ns(bin, per_decade) * 10f64.powf(0.5 / per_decade as f64);
-    let before = first.checked_sub(1).map(|bin| (middle(bin), 0.0));
-    let inner = (first..=last).map(|bin| (middle(bin), share(bin)));
-    before
-        .into_iter()
-        .chain(inner)
-        .chain(std::iter::once((middle(last + 1), 0.0)))
+    let (first, last) = (grid::strays(fine) / GROUP, last / GROUP);
+    (first.saturating_sub(1)..=last + 1)
+        .map(|bin| {
+            // What is shorter than the first bin that is drawn does not stretch the axis.
+            let count: u64 = match bin < first {
+                true => 0,
+                false => fine.iter().skip(bin * GROUP).take(GROUP).sum(),
+            };
+            DensityBin {
+                at_ns: grid::edge_ns(bin, BINS) * 10f64.powf(0.5 / BINS as f64),
+                share_pct: 100.0 * count as f64 / total as f64,
+                is_rare: (1..RARE).contains(&count),
+            }
+        })
         .collect()
+}
+
+/// The same from the buckets that a comparison keeps, whose widths differ a little.
+pub(super) fn stored_bins(density: &[(u64, u64, f64)], count: u64) -> Vec<DensityBin> {
+    let mut out = Vec::with_capacity(density.len() + 8);
+    let empty = |at_ns: f64| DensityBin {
+        at_ns,
+        share_pct: 0.0,
+        is_rare: false,
+    };
+    let mut before: Option<f64> = None;
+    for (low, high, share) in density {
+        let (low, high) = ((*low).max(1) as f64, *high as f64);
+        let width = (high / low).log10();
+        if width <= 0.0 || !share.is_finite() {
+            continue;
+        }
+        if before.is_none_or(|b| low > b * 1.02) {
+            out.extend(before.map(empty));
+            out.push(empty(low));
+        }
+        let waits = (share * count as f64).round();
+        out.push(DensityBin {
+            at_ns: (low * high).sqrt(),
+            share_pct: (100.0 * share / (width * BINS as f64)).min(100.0),
+            is_rare: waits < RARE as f64,
+        });
+        before = Some(high);
+    }
+    out.extend(before.map(empty));
+    out
 }
 
 /// A density of several curves.
 pub(super) fn figure(
     id: &str,
     title: &str,
-    event: WaitEvent,
-    curves: Vec<(String, &LatencyGrid)>,
+    label: &str,
+    curves: &[DensityCurve],
     tags: String,
 ) -> Figure {
     let desc: Vec<String> = curves
         .iter()
-        .map(|(name, grid)| {
-            let top = points(grid).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-            let top = top.map_or(0.0, |p| p.0);
-            format!("{name}: most waits around {}", format::latency(top))
+        .map(|curve| {
+            let bins = curve.bins.iter();
+            let top = bins.max_by(|a, b| a.share_pct.total_cmp(&b.share_pct));
+            let top = top.map_or(0.0, |bin| bin.at_ns);
+            format!("{}: most waits around {}", curve.name, format::latency(top))
         })
         .collect();
-    let series = curves.iter().enumerate().map(|(k, (name, grid))| Series {
-        name: name.clone(),
-        points: points(grid),
-        look: if curves.len() == 1 {
-            SeriesStyle::Plain(k)
-        } else if k.is_multiple_of(2) {
-            SeriesStyle::Marked(k)
-        } else {
-            SeriesStyle::Dashed(k)
-        },
-    });
-    let axes = (
-        Axis::latency(event.name()),
-        Axis::count("% of waits per decade"),
-    );
     let desc = desc.join("; ");
+    let series = curves.iter().map(|curve| Series {
+        name: curve.name.clone(),
+        points: line(&curve.bins),
+        look: curve.look,
+    });
+    let axes = (Axis::latency(label), Axis::count(SHARE));
     let mut chart = Chart::new((id, title, &desc), SMALL, axes, series.collect());
     chart.has_legend = true;
+    chart.under = Some(Box::new(|f, svg| {
+        for (k, curve) in curves.iter().enumerate() {
+            let rare = curve.bins.iter().filter(|bin| bin.is_rare);
+            let y = f.bottom - 3.0 - 4.0 * k as f64;
+            let dots: Vec<(f64, f64)> = rare.map(|bin| (f.x.place(bin.at_ns), y)).collect();
+            svg.group(&format!("c{}", curve.colour % 7));
+            svg.dots("dot", &dots);
+            svg.end();
+        }
+    }));
     Figure::of_chart(Topic::Density, &chart, tags, HOW)
+}
+
+/// Bins with more than a wait or two; the rest is at zero, of which only the ends are drawn.
+fn line(bins: &[DensityBin]) -> Vec<(f64, f64)> {
+    let share = |bin: &DensityBin| if bin.is_rare { 0.0 } else { bin.share_pct };
+    let all: Vec<(f64, f64)> = bins.iter().map(|bin| (bin.at_ns, share(bin))).collect();
+    let is_inside = |i: usize| {
+        let near = all.get(i.saturating_sub(1)..=i + 1);
+        near.is_some_and(|near| near.len() == 3 && near.iter().all(|p| p.1 == 0.0))
+    };
+    let kept = all.iter().enumerate().filter(|(i, _)| !is_inside(*i));
+    kept.map(|(_, point)| *point).collect()
 }
 
 /// Densities and histograms of a run.
@@ -102,9 +166,28 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
                 .filter_map(|(at, row)| Some((format::jobs(row.jobs), data.grid(*at, event)?)))
                 .collect();
             let title = format!("{name}: density of {}", event.name());
-            let curves = thinned(&with, CURVES_MAX);
+            let with = thinned(&with, CURVES_MAX);
+            let look = |k: usize| match (with.len(), k % 2) {
+                (1, _) => SeriesStyle::Plain(k),
+                (_, 0) => SeriesStyle::Marked(k),
+                _ => SeriesStyle::Dashed(k),
+            };
+            let curves = with
+                .iter()
+                .enumerate()
+                .map(|(k, (name, grid))| DensityCurve {
+                    name: name.clone(),
+                    look: look(k),
+                    colour: k,
+                    bins: bins(grid),
+                });
+            let curves: Vec<DensityCurve> = curves.collect();
             let id = format!("{prefix}{i}");
-            figures.push(figure(&id, &title, event, curves, origin_tag(run)).of(name));
+            let mut figure = figure(&id, &title, event.name(), &curves, origin_tag(run));
+            if event == WaitEvent::LogFileParallelWrite {
+                figure.topic = Topic::WriteDensity;
+            }
+            figures.push(figure.of(name));
         }
     }
     Section::figures(
@@ -156,25 +239,49 @@ mod tests {
     use super::*;
     use measure::Histogram;
 
+    fn grid_of(values: impl Iterator<Item = u64>) -> LatencyGrid {
+        let (mut h, mut grid) = (Histogram::new(), LatencyGrid::default());
+        values.for_each(|v| h.record(v));
+        grid.add(0, 1_000_000_000, &h);
+        grid
+    }
+
     #[test]
-    fn the_area_under_a_density_is_all_waits() {
+    fn the_shares_of_all_bins_are_all_waits() {
         for n in [50_u64, 5_000, 500_000] {
-            let (mut h, mut grid) = (Histogram::new(), LatencyGrid::default());
-            for i in 0..n {
-                h.record(50_000 + i * 37 % 400_000);
-            }
-            grid.add(0, 1_000_000_000, &h);
-            let points = points(&grid);
-            let area: f64 = points
-                .windows(2)
-                .map(|w| (w[1].0.log10() - w[0].0.log10()) * (w[0].1 + w[1].1) / 2.0)
-                .sum();
-            assert!((area - 100.0).abs() < 0.5, "{n}: {area}");
+            let bins = bins(&grid_of((0..n).map(|i| 50_000 + i * 37 % 400_000)));
+            let sum: f64 = bins.iter().map(|bin| bin.share_pct).sum();
+            assert!((sum - 100.0).abs() < 0.5, "{n}: {sum}");
         }
     }
 
     #[test]
+    fn a_single_wait_is_a_mark_and_no_hump() {
+        let bins = bins(&grid_of((0..5_000).map(|_| 100_000).chain([90_000_000])));
+        let rare: Vec<&DensityBin> = bins.iter().filter(|bin| bin.is_rare).collect();
+        assert_eq!(rare.len(), 1);
+        assert!((80e6..100e6).contains(&rare[0].at_ns));
+        let drawn = line(&bins);
+        assert!(drawn.iter().filter(|p| p.1 > 0.0).all(|p| p.0 < 1e6));
+        assert!(drawn.iter().all(|p| p.1 <= 100.0));
+    }
+
+    #[test]
     fn no_waits_no_curve() {
-        assert!(points(&LatencyGrid::default()).is_empty());
+        assert!(bins(&LatencyGrid::default()).is_empty());
+        assert!(stored_bins(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn stored_buckets_are_shares_of_bins() {
+        // Two buckets of 9 %, all waits in one: less than all are in the tenth around its middle
+        // only where the bucket is wider than a bin.
+        let bins = stored_bins(
+            &[(100_000, 109_000, 0.999), (900_000, 980_000, 0.001)],
+            1000,
+        );
+        let top = bins.iter().map(|bin| bin.share_pct).fold(0.0, f64::max);
+        assert!((90.0..=100.0).contains(&top), "{top}");
+        assert_eq!(bins.iter().filter(|bin| bin.is_rare).count(), 1);
     }
 }

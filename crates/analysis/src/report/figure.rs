@@ -26,6 +26,8 @@ pub(super) struct Figure {
     /// How to read it, one sentence or two.
     pub(super) how: String,
     pub(super) drawing: String,
+    /// A second drawing beside the first, below it on a narrow screen; else empty.
+    pub(super) second: String,
     pub(super) table: Numbers,
     /// As wide as the page.
     pub(super) is_wide: bool,
@@ -55,6 +57,7 @@ impl Figure {
             drawing: chart.svg(),
             table: Numbers::of(chart),
             is_wide: chart.size.0 > 600.0,
+            second: String::new(),
             zoom: None,
         }
     }
@@ -71,6 +74,10 @@ impl Figure {
             return String::new();
         }
         let class = if self.is_wide { " class=\"full\"" } else { "" };
+        let drawing = match self.second.as_str() {
+            "" => self.drawing.clone(),
+            second => format!("<div class=\"pair\">{}{second}</div>", self.drawing),
+        };
         let zoom = self.zoom.as_ref().map_or_else(String::new, |json| {
             format!(
                 "<script type=\"application/json\" class=\"zd\" data-for=\"{}\">{json}</script>",
@@ -85,7 +92,7 @@ impl Figure {
             self.tags,
             esc(&self.how),
             esc(&self.caption),
-            self.drawing,
+            drawing,
             back,
             self.table.html(),
             id = self.id,

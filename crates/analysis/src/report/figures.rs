@@ -112,6 +112,7 @@ fn nobody_waited(id: String, caption: String) -> Figure {
         drawing: "<p class=\"none-drawn\">No session waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to compare with published waits.</p>".to_owned(),
         table: Numbers::default(),
         is_wide: false,
+        second: String::new(),
         zoom: None,
     }
 }
@@ -284,6 +285,7 @@ fn path_of(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
             note: String::new(),
         },
         is_wide: false,
+        second: String::new(),
         zoom: None,
     }
 }

@@ -1,21 +1,25 @@
 //! A forest plot: ratios with their intervals below each other on one logarithmic axis.
 //!
-//! Invariants: a ratio without an interval is drawn without one, never with a made-up one; better,
-//! worse and undecided differ by shape as well as by colour.
+//! Invariants: a ratio without an interval is drawn without one, never with a made-up one; an
+//! interval that goes on beyond the scale ends in an arrow; better, worse and undecided differ by
+//! shape as well as by colour.
 
-use super::figure::Numbers;
+use super::figure::{Figure, Numbers};
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Svg, width};
+use super::topic::Topic;
+use super::winner;
 use crate::format;
-use measure::comparison::{Basis, Better, Difference};
+use measure::comparison::{Basis, Better, Comparison, Difference};
 
 /// Most lines.
 pub(super) const LINES_MAX: usize = 48;
 /// Most lines of the table.
 const ENTRIES_MAX: usize = 400;
 const WIDTH: f64 = 1060.0;
+const NARROW: f64 = 360.0;
 const ROW: f64 = 19.0;
-const TOP: f64 = 34.0;
+const TOP: f64 = 36.0;
 
 /// How a difference is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub(super) enum Outcome {
     Worse,
     Differs,
     Undecided,
+    /// There are too few rounds to decide.
+    TooFewRounds,
     /// There is no interval to tell by.
     Unknown,
 }
@@ -35,6 +41,7 @@ pub(super) fn outcome(d: &Difference) -> Outcome {
         (Some(true), Some(r), Better::Higher) if r > 1.0 => Outcome::Better,
         (Some(true), Some(_), Better::Lower | Better::Higher) => Outcome::Worse,
         (Some(true), Some(_), Better::Neither) => Outcome::Differs,
+        (None, ..) if d.basis == Basis::Rounds => Outcome::TooFewRounds,
         (None, ..) => Outcome::Unknown,
         _ => Outcome::Undecided,
     }
@@ -47,6 +54,7 @@ impl Outcome {
             Outcome::Worse => "worse",
             Outcome::Differs => "differs",
             Outcome::Undecided => "not significant",
+            Outcome::TooFewRounds => "too few rounds",
             Outcome::Unknown => "no interval",
         }
     }
@@ -56,7 +64,7 @@ impl Outcome {
             Outcome::Better => "c2",
             Outcome::Worse => "c1",
             Outcome::Differs => "c0",
-            Outcome::Undecided | Outcome::Unknown => "mu",
+            Outcome::Undecided | Outcome::TooFewRounds | Outcome::Unknown => "mu",
         }
     }
 
@@ -65,7 +73,7 @@ impl Outcome {
             Outcome::Better => 2,
             Outcome::Worse => 4,
             Outcome::Differs => 3,
-            Outcome::Undecided => 0,
+            Outcome::Undecided | Outcome::TooFewRounds => 0,
             Outcome::Unknown => 5,
         }
     }
@@ -78,17 +86,92 @@ pub(super) fn change(ratio: f64) -> String {
         return "–".to_owned();
     }
     if ratio >= 3.0 {
-        return format!("{} ×", format::digits(ratio));
+        return times(ratio);
     }
-    format!("{pct:+.1} %")
+    let sign = if pct < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1} %", pct.abs())
 }
 
 fn usable(v: Option<f64>) -> Option<f64> {
     v.filter(|v| v.is_finite() && *v > 0.0)
 }
 
-/// The plot; empty where no difference has a ratio.
-pub(super) fn svg(id: &str, title: &str, desc: &str, all: &[(String, &Difference)]) -> String {
+/// A ratio as a factor.
+pub(super) fn times(ratio: f64) -> String {
+    format!("× {}", format::digits(ratio))
+}
+
+/// Where a plot stands: in a wide window its lines have four columns, in a narrow one two lines of
+/// text each. Only one of both is displayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Wide,
+    Narrow,
+}
+
+/// Places of a plot.
+struct Geometry {
+    class: &'static str,
+    width: f64,
+    row: f64,
+    left: f64,
+    right: f64,
+    /// Where the values of a line end, and its label.
+    values: f64,
+    label: f64,
+}
+
+impl Geometry {
+    fn of(layout: Layout, lines: &[&(String, &Difference)]) -> Geometry {
+        match layout {
+            Layout::Wide => {
+                let widest = lines.iter().map(|(l, _)| width(l)).fold(60.0, f64::max);
+                let label = widest.min(WIDTH * 0.36) + 4.0;
+                Geometry {
+                    class: "chart wide only-wide",
+                    width: WIDTH,
+                    row: ROW,
+                    left: label + 180.0,
+                    right: WIDTH - 160.0,
+                    values: label + 162.0,
+                    label,
+                }
+            }
+            Layout::Narrow => Geometry {
+                class: "chart only-narrow",
+                width: NARROW,
+                row: 2.3 * ROW,
+                left: 150.0,
+                right: NARROW - 10.0,
+                values: 138.0,
+                label: 0.0,
+            },
+        }
+    }
+}
+
+/// The scale of a plot: every ratio, and what of the intervals is within twice that distance.
+fn scale(lines: &[&(String, &Difference)], left: f64, right: f64) -> Scale {
+    let ratios = || {
+        let all = lines.iter().filter_map(|(_, d)| usable(d.ratio));
+        all.map(|r| r.clamp(0.02, 50.0))
+    };
+    let low = ratios().fold(0.9, f64::min) / 2.0;
+    let high = ratios().fold(1.1, f64::max) * 2.0;
+    let ends = |d: &Difference| [usable(d.ratio), usable(d.ci_low), usable(d.ci_high)];
+    let values = lines.iter().flat_map(|(_, d)| ends(d)).flatten();
+    let values = values.map(|v| v.clamp(low, high)).chain([0.9, 1.1]);
+    Scale::fit(Kind::Log, values, left, right)
+}
+
+/// The plot; empty where no difference has a ratio. `few` rounds decide nothing.
+pub(super) fn svg(
+    id: &str,
+    (title, desc): (&str, &str),
+    all: &[(String, &Difference)],
+    layout: Layout,
+    few: bool,
+) -> String {
     let lines: Vec<&(String, &Difference)> = all
         .iter()
         .filter(|(_, d)| usable(d.ratio).is_some())
@@ -97,71 +180,146 @@ pub(super) fn svg(id: &str, title: &str, desc: &str, all: &[(String, &Difference
     if lines.is_empty() {
         return String::new();
     }
-    let size = (WIDTH, TOP + ROW * lines.len() as f64 + 40.0);
-    let mut svg = Svg::open(id, size, "chart wide", title, desc);
-    let left = lines
-        .iter()
-        .map(|(l, _)| width(l))
-        .fold(60.0, f64::max)
-        .min(WIDTH * 0.45)
-        + 14.0;
-    let right = WIDTH - 150.0;
-    let bottom = TOP + ROW * lines.len() as f64;
-    let ends = |d: &Difference| [usable(d.ratio), usable(d.ci_low), usable(d.ci_high)];
-    let values = lines
-        .iter()
-        .flat_map(|(_, d)| ends(d))
-        .flatten()
-        .chain([0.9, 1.1]);
-    // Far ratios are drawn at the edge: their numbers stand beside them.
-    let scale = Scale::fit(Kind::Log, values.map(|v| v.clamp(0.02, 50.0)), left, right);
+    let g = Geometry::of(layout, &lines);
+    let scale = scale(&lines, g.left, g.right);
+    let bottom = TOP + g.row * lines.len() as f64;
+    let mut svg = Svg::open(id, (g.width, bottom + 6.0), g.class, title, desc);
+    let one = scale.place(1.0);
     for tick in scale.ticks() {
         let at = scale.place(tick);
-        svg.line("grid", (at, TOP - 6.0), (at, bottom));
-        svg.text(
-            "tk",
-            (at, bottom + 15.0),
-            Anchor::Middle,
-            &format!("{} ×", format::digits(tick)),
-        );
+        svg.line("grid", (at, TOP - 5.0), (at, bottom));
+        if (at - one).abs() > 14.0 || tick == 1.0 {
+            svg.text("tk", (at, TOP - 9.0), Anchor::Middle, &format!("× {tick}"));
+        }
     }
-    let one = scale.place(1.0);
-    svg.line("axis", (one, TOP - 12.0), (one, bottom));
-    svg.text("yl", (one, TOP - 16.0), Anchor::Middle, "as the base");
+    svg.line("axis", (one, TOP - 5.0), (one, bottom));
+    let heading = "ratio to the base, with its interval";
     svg.text(
         "xl",
-        ((left + right) / 2.0, bottom + 32.0),
+        ((g.left + g.right) / 2.0, 11.0),
         Anchor::Middle,
-        "ratio to the base, with its interval",
+        heading,
     );
     for (i, (label, d)) in lines.iter().enumerate() {
-        let y = TOP + ROW * i as f64 + 8.0;
-        svg.text("lb", (left - 12.0, y + 3.7), Anchor::End, label);
-        let outcome = outcome(d);
-        let Some(ratio) = usable(d.ratio) else {
-            continue;
-        };
-        svg.group(outcome.class());
-        if let (Some(low), Some(high)) = (usable(d.ci_low), usable(d.ci_high)) {
-            let (a, b) = (scale.place(low), scale.place(high));
-            svg.path("ln", &[(a, y), (b, y)]);
-            for end in [a, b] {
-                svg.path("ln", &[(end, y - 3.5), (end, y + 3.5)]);
-            }
-        }
-        svg.marker(outcome.marker(), (scale.place(ratio), y));
-        svg.end();
-        let text = format!("{} {}", change(ratio), outcome.word());
-        svg.text("lb", (right + 10.0, y + 3.7), Anchor::Start, &text);
+        let top = TOP + g.row * i as f64;
+        line_of(label, d, (&g, &scale), (layout, top, few), &mut svg);
     }
     svg.close()
 }
 
-fn shown(value: Option<f64>, unit: &str) -> String {
+/// A line: label, values, interval and outcome.
+fn line_of(
+    label: &str,
+    d: &Difference,
+    (g, scale): (&Geometry, &Scale),
+    (layout, top, few): (Layout, f64, bool),
+    svg: &mut Svg,
+) {
+    let Some(ratio) = usable(d.ratio) else {
+        return;
+    };
+    let values = format!("{} → {}", shown(d.a, &d.unit), shown(d.b, &d.unit));
+    let verdict = format!("{} {}", change(ratio), word(d, few));
+    let y = match layout {
+        Layout::Wide => top + 9.0,
+        Layout::Narrow => top + 31.0,
+    };
+    match layout {
+        Layout::Wide => {
+            svg.text("lb", (g.label, y + 3.7), Anchor::End, label);
+            svg.text("lb", (g.right + 12.0, y + 3.7), Anchor::Start, &verdict);
+        }
+        Layout::Narrow => {
+            svg.line("grid", (0.0, top), (g.width, top));
+            svg.text("lb", (0.0, top + 15.0), Anchor::Start, label);
+        }
+    }
+    match layout {
+        Layout::Wide => svg.text("tk", (g.values, y + 3.7), Anchor::End, &values),
+        Layout::Narrow => {
+            svg.text("tk", (0.0, y - 1.0), Anchor::Start, &values);
+            svg.text("tk", (0.0, y + 10.0), Anchor::Start, &verdict);
+        }
+    }
+    svg.group(outcome_of(d, few).class());
+    if let (Some(low), Some(high)) = (usable(d.ci_low), usable(d.ci_high)) {
+        interval((low, high), y, scale, svg);
+    }
+    svg.marker(outcome_of(d, few).marker(), (scale.place(ratio), y));
+    svg.end();
+}
+
+/// A bar with caps; where it goes on beyond the scale, with an arrow.
+fn interval((low, high): (f64, f64), y: f64, scale: &Scale, svg: &mut Svg) {
+    let (first, last) = scale.domain();
+    let (a, b) = (scale.place(low), scale.place(high));
+    svg.path("ln", &[(a, y), (b, y)]);
+    for (end, is_clipped, inwards) in [
+        (a, low.log10() < first - 1e-9, 5.0),
+        (b, high.log10() > last + 1e-9, -5.0),
+    ] {
+        let points = match is_clipped {
+            true => [(end + inwards, y - 4.0), (end, y), (end + inwards, y + 4.0)],
+            false => [(end, y - 3.5), (end, y), (end, y + 3.5)],
+        };
+        svg.path("ln", &points);
+    }
+}
+
+/// The outcome; few rounds decide nothing.
+fn outcome_of(d: &Difference, few: bool) -> Outcome {
+    match outcome(d) {
+        Outcome::Better | Outcome::Worse | Outcome::Differs if few => Outcome::Undecided,
+        other => other,
+    }
+}
+
+/// What a difference means, in a word or two.
+pub(super) fn word(d: &Difference, few: bool) -> &'static str {
+    match (outcome_of(d, few), few) {
+        (Outcome::Undecided, true) => "undecided",
+        (other, _) => other.word(),
+    }
+}
+
+/// The figure of some differences, in both layouts, with their table.
+pub(super) fn figure(
+    c: &Comparison,
+    id: &str,
+    caption: &str,
+    lines: &[(String, &Difference)],
+    tags: String,
+) -> Figure {
+    let more = match lines.len().saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        n => format!(" {n} more are in the table."),
+    };
+    let few = winner::has_few_rounds(c);
+    let level = winner::level(c);
+    Figure {
+        drawing: winner::drawings(c, id, caption, lines),
+        id: id.to_owned(),
+        topic: Topic::Rows,
+        of: String::new(),
+        caption: caption.to_owned(),
+        tags,
+        how: format!(
+            "Right of × 1 the compared run has the higher value. The bar is the {level} % interval; an arrow at its end means that it goes on beyond the scale. ▲ better, ▼ worse, ◆ differs, ● undecided, + without an interval. A bar that crosses × 1 shows no difference, and does not prove that there is none.{more}"
+        ),
+        table: numbers(lines, few),
+        is_wide: true,
+        second: String::new(),
+        zoom: None,
+    }
+}
+
+/// A value with its unit.
+pub(super) fn shown(value: Option<f64>, unit: &str) -> String {
     match value {
         None => "–".to_owned(),
         Some(v) if unit == "ns" => format::latency(v),
         Some(v) if unit.is_empty() => format::digits(v),
+        Some(v) if unit == "1/s" => format!("{} /s", format::digits(v)),
         Some(v) => format!("{} {unit}", format::digits(v)),
     }
 }
@@ -177,14 +335,8 @@ const fn basis(basis: Basis) -> &'static str {
 }
 
 /// All differences as a table.
-pub(super) fn numbers(all: &[(String, &Difference)]) -> Numbers {
+pub(super) fn numbers(all: &[(String, &Difference)], few: bool) -> Numbers {
     let line = |(label, d): &(String, &Difference)| {
-        let interval = match (d.ci_low, d.ci_high) {
-            (Some(low), Some(high)) => {
-                format!("{} to {}", format::digits(low), format::digits(high))
-            }
-            _ => "–".to_owned(),
-        };
         let effect = d.effect.map_or_else(
             || "–".to_owned(),
             |e| {
@@ -200,11 +352,11 @@ pub(super) fn numbers(all: &[(String, &Difference)]) -> Numbers {
             shown(d.a, &d.unit),
             shown(d.b, &d.unit),
             d.ratio.map_or_else(|| "–".to_owned(), change),
-            interval,
+            winner::interval(d),
             effect,
             d.p_text.clone(),
             format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),
-            outcome(d).word().to_owned(),
+            word(d, few).to_owned(),
         ]
     };
     Numbers {
@@ -232,7 +384,7 @@ mod tests {
 
     #[test]
     fn changes_read_well() {
-        for (ratio, text) in [(1.066, "+6.6 %"), (0.5, "-50.0 %"), (4.95, "4.95 ×")] {
+        for (ratio, text) in [(1.066, "+6.6 %"), (0.5, "−50.0 %"), (4.95, "× 4.95")] {
             assert_eq!(change(ratio), text);
         }
         assert_eq!(change(f64::INFINITY), "–");

@@ -25,6 +25,8 @@ const COLUMNS_IN_ALL: usize = 960;
 const COLUMNS_LEAST: usize = 24;
 /// Fewer stretches than these are no time to look along: the density shows them.
 const WORTH: usize = 8;
+/// A row of fewer stretches is a stripe, not a map: it is left out.
+const ROW_LEAST: usize = 3;
 /// Lines of a map's table.
 const LINES_MAX: usize = 40;
 
@@ -62,6 +64,7 @@ impl Strip {
         let with: Vec<_> = rows
             .iter()
             .filter_map(|(i, row)| Some((row, data.grid(*i, event)?)))
+            .filter(|(_, grid)| grid.columns().len() >= ROW_LEAST)
             .collect();
         let each = (most / with.len().max(1)).max(2);
         for (row, grid) in with {

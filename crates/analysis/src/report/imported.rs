@@ -1,15 +1,18 @@
 //! What a run read from evidence shows: sources, tables, latency over time or sequence,
 //! diagnostics. Every text of it came from a file of somebody else and passes [`esc`].
 
+use super::bars::{self, Bar};
 use super::buckets::Buckets;
 use super::chart::{Axis, Chart};
 use super::data::ReportData;
 use super::escape::esc;
 use super::figure::{Figure, Numbers, left_out, thinned};
 use super::figures::{self, SMALL};
+use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, judged, origin_tag, sweep, target, trust};
+use super::{Section, density, heat, origin_tag, repeat, sweep, ticks, trust};
+use crate::findings::diagnosis;
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
@@ -21,13 +24,15 @@ const LINES_MAX: usize = 400;
 const CHARTS_MAX: usize = 12;
 /// Most lines of a percentile figure.
 const CURVES_MAX: usize = 6;
+/// Points of a figure on the first screen at least.
+const FIGURE_LEAST: usize = 4;
 /// Points of a curve that says something: some fifty waits.
 const CURVE_LEAST: usize = 12;
 const WIDE: (f64, f64) = (1060.0, 196.0);
 
 /// Everything that stands in the place of the sections of a measured run.
 pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec<Option<Section>> {
-    let mut out = vec![judged::reasons(run), judged::record(run), sources(imported)];
+    let mut out = vec![sources(imported)];
     out.extend(
         imported
             .tables
@@ -46,9 +51,96 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
         sweep::section(run, data),
         diagnostics(&run.diagnostics),
         trust::validity(run),
-        target::command(run),
+        repeat::command(run),
     ]);
     out
+}
+
+/// The figure of the first screen: what a commit's wait consists of where a report contains both
+/// waits, else a figure that is taken out of its section.
+pub(super) fn answer(run: &Run, evidence: &Imported, sections: &mut [Section]) -> Option<Figure> {
+    let waits = commit_waits(run, evidence);
+    if waits.is_some() {
+        return waits;
+    }
+    for id in ["load", "series", "histograms", "percentiles", "density"] {
+        let Some(section) = sections.iter_mut().find(|s| s.id == id) else {
+            continue;
+        };
+        let Content::Figures(all) = &mut section.content else {
+            continue;
+        };
+        // A few waits are no picture; one of log writes or log file sync is better than others.
+        let is_shown = |f: &&Figure| !f.drawing.is_empty() && f.table.lines.len() >= FIGURE_LEAST;
+        let is_of_log = |f: &Figure| f.caption.contains("log file");
+        let best = all.iter().filter(is_shown).max_by_key(|f| is_of_log(f));
+        let at = best.and_then(|best| all.iter().position(|f| f.id == best.id));
+        if let Some(at) = at {
+            return Some(all.remove(at));
+        }
+    }
+    None
+}
+
+/// Log file sync of each report: the time of a log write, and what is beyond it.
+fn commit_waits(run: &Run, evidence: &Imported) -> Option<Figure> {
+    const REPORTS_MAX: usize = 8;
+    const PARTS: [&str; 2] = ["beyond it", "one log write"];
+    let all = diagnosis::commit_waits(evidence);
+    let bars: Vec<Bar> = all
+        .iter()
+        .take(REPORTS_MAX)
+        .map(|waits| {
+            let (sync, write) = (waits.sync.0, waits.write.0);
+            Bar {
+                label: file_name(&waits.file),
+                parts: vec![(sync - write).max(0.0), write.min(sync)],
+                note: format::latency(sync),
+            }
+        })
+        .collect();
+    let line = |waits: &diagnosis::CommitWaits| {
+        vec![
+            waits.file.clone(),
+            format::latency(waits.sync.0),
+            format::latency(waits.write.0),
+            digits(waits.sync.0 / waits.write.0),
+        ]
+    };
+    let caption = "Log file sync and the log write in it, means".to_owned();
+    let desc = "Each bar is the mean log file sync of a report.";
+    let drawing = bars::svg("answer", &caption, desc, &PARTS, &bars, ticks::latency);
+    let figure = Figure {
+        id: "answer".to_owned(),
+        topic: Topic::Answer,
+        of: String::new(),
+        caption,
+        tags: origin_tag(run),
+        how: "The bar is the mean log file sync; the coloured part is as long as log file parallel write, which the device decides. Up to as much again is group commit: a commit waits for the rest of the log write in flight, then for its own. What is beyond that has another cause.".to_owned(),
+        drawing,
+        second: String::new(),
+        table: Numbers {
+            head: ["Report", "Log file sync", "Log file parallel write", "Ratio"]
+                .map(str::to_owned)
+                .to_vec(),
+            lines: all.iter().take(LINES_MAX).map(line).collect(),
+            note: String::new(),
+        },
+        is_wide: false,
+        zoom: None,
+    };
+    Some(figure).filter(|f| !f.drawing.is_empty())
+}
+
+/// The last part of a path, as far as a label has room for it.
+fn file_name(path: &str) -> String {
+    const MOST: usize = 24;
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.chars().count() {
+        0 => "all files".to_owned(),
+        n if n <= MOST => name.to_owned(),
+        n => format!("…{}", name.chars().skip(n - MOST).collect::<String>()),
+    }
 }
 
 /// The evidence contains throughput for several numbers of jobs.
@@ -60,14 +152,20 @@ fn is_sweep(run: &Run) -> bool {
     workloads(run).iter().any(told)
 }
 
-/// A table; `texts` are the columns that hold words, which stand to the left.
+/// A table; `texts` are the columns that hold words, which stand to the left. A column without
+/// content is left out.
 fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
+    let is_used = |i: usize| {
+        rows.iter()
+            .any(|row| row.get(i).is_some_and(|c| !c.is_empty()))
+    };
     let cells = |tag: &str, cells: &[String]| -> String {
         let one = |(i, c): (usize, &String)| match texts.contains(&i) {
             true => format!("<{tag} class=\"t\">{c}</{tag}>"),
             false => format!("<{tag}>{c}</{tag}>"),
         };
-        cells.iter().enumerate().map(one).collect()
+        let used = cells.iter().enumerate().filter(|(i, _)| is_used(*i));
+        used.map(one).collect()
     };
     let head = cells("th", head);
     let body: String = rows

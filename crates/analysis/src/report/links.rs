@@ -12,18 +12,19 @@ use std::collections::BTreeMap;
 fn topics(id: &str) -> &'static [Topic] {
     use Topic as T;
     match id {
-        "latency.write_mean" => &[T::WriteHeat, T::Waits],
+        "latency.write_mean" => &[T::WriteDensity, T::WriteHeat, T::Waits],
         "latency.peaks" => &[T::Longest, T::WriteHeat],
-        "latency.outliers" => &[T::SyncHeat, T::Longest, T::Scatter],
+        "latency.outliers" => &[T::Longest, T::SyncHeat, T::Scatter],
         "latency.tail" => &[T::Percentiles, T::SyncHeat],
         "latency.io_share" | "latency.parts" | "latency.conditions" | "concurrency.delay" => {
             &[T::CommitPath]
         }
-        "concurrency.knee" => &[T::Throughput, T::SyncByJobs],
+        "concurrency.knee" => &[T::Answer, T::SyncByJobs],
         "concurrency.group_commit" => &[T::Throughput, T::Rows],
-        "need.commit_rate" | "need.redo_rate" => &[T::Throughput, T::Rows],
+        "need.commit_rate" => &[T::Answer, T::Throughput],
+        "need.redo_rate" => &[T::Throughput, T::Rows],
         "need.sustained" => &[T::Rate],
-        "need.p99" => &[T::Percentiles],
+        "need.p99" => &[T::Answer, T::Percentiles],
         "space.log_switches"
         | "space.log_file_switch_checkpoint_incomplete"
         | "space.log_file_switch_archiving_needed"
@@ -47,6 +48,7 @@ fn topics(id: &str) -> &'static [Topic] {
             Some("load") => &[T::Environment],
             Some("processor") => &[T::Floor],
             Some("evidence") => &[T::Evidence],
+            Some("diagnosis") => &[T::Answer, T::Evidence],
             _ => &[],
         },
     }
@@ -87,6 +89,12 @@ impl Links {
             links.forward.push(found);
         }
         links
+    }
+
+    /// The id of what shows the finding at `place` best.
+    pub(super) fn best(&self, place: usize) -> Option<&str> {
+        let (id, _) = self.forward.get(place)?.first()?;
+        Some(id)
     }
 
     /// `Shown by …` of the finding at `place`.
@@ -170,6 +178,7 @@ mod tests {
             drawing: "<svg></svg>".to_owned(),
             table: super::super::figure::Numbers::default(),
             is_wide: false,
+            second: String::new(),
             zoom: None,
         }
     }

@@ -1,4 +1,5 @@
-//! A run as one self-contained HTML file: nothing fetched, light, dark and print.
+//! A run as one self-contained HTML file: nothing fetched, light, dark and print. The first screen
+//! answers by itself; findings beside their figures follow, and an appendix with everything else.
 //!
 //! Invariants: every text of a run passes [`escape::esc`]; the content security policy allows the
 //! one style sheet and the one script by their hashes and nothing else; no element has a style or
@@ -7,26 +8,34 @@
 //!
 //! What it must not know: where the file goes; how anything was measured; how the store is read.
 
+mod answer;
 mod bars;
 mod buckets;
 mod bytes;
+mod cases;
 mod chart;
 pub mod compare;
 pub mod data;
 mod density;
 pub mod escape;
 mod explain;
+mod export;
 mod figure;
 mod figures;
+mod first;
 mod forest;
 pub mod grid;
 mod heat;
 mod imported;
 mod judged;
 mod links;
+mod log_options;
+mod markdown;
 mod nodes;
 mod page;
+mod place;
 mod reasons;
+mod repeat;
 pub mod sample;
 mod scale;
 mod scatter;
@@ -37,9 +46,11 @@ mod sweep;
 mod tables;
 mod target;
 mod ticks;
+mod tiles;
 mod topic;
 mod tproc_c;
 mod trust;
+mod winner;
 mod workers;
 mod zoom;
 
@@ -48,7 +59,7 @@ pub use slow_writes::utc_time;
 
 use escape::esc;
 use measure::run::{Origin, Run};
-use page::{Content, Page, Section};
+use page::{Page, Section};
 
 /// Most entries of a list that are shown; the rest is counted.
 const MAX_ENTRIES: usize = 200;
@@ -56,24 +67,60 @@ const MAX_ENTRIES: usize = 200;
 /// The report of a run, with what the store holds beside it.
 #[must_use]
 pub fn html(run: &Run, data: &ReportData) -> String {
+    page(run, data).html()
+}
+
+/// The answer, figures and findings of a run as Markdown, for a ticket.
+#[must_use]
+pub fn markdown(run: &Run) -> String {
+    markdown::of(run)
+}
+
+/// A figure of a run's report as an SVG file of its own.
+///
+/// # Errors
+/// The ids and captions of the figures that there are, where none has this id.
+pub fn figure(run: &Run, data: &ReportData, id: &str) -> Result<String, Vec<(String, String)>> {
+    let page = page(run, data);
+    let all = page.figures();
+    match all.iter().find(|f| f.id == id) {
+        Some(figure) => Ok(export::svg(figure, &export::source(run))),
+        None => Err(all
+            .iter()
+            .map(|f| (f.id.clone(), f.caption.clone()))
+            .collect()),
+    }
+}
+
+fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
     let sections = match &run.imported {
         Some(evidence) => imported::sections(run, evidence, data),
         None => measured(run, data),
     };
-    let page = Page {
-        title: title(run),
-        header: judged::banner(run),
-        findings: judged::ordered(run),
-        sections: sections.into_iter().flatten().collect(),
-        footer: footer(run),
+    let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
+    let answer = match &run.imported {
+        Some(evidence) => imported::answer(run, evidence, &mut sections),
+        None => answer::figure(run),
     };
-    page.html()
+    let layers = target::layers(&run.target.stack);
+    Page {
+        title: first::title(run),
+        header: first::header(run),
+        answer,
+        run: Some(run),
+        beside: match layers.is_empty() {
+            true => Vec::new(),
+            false => vec![("stack", layers)],
+        },
+        main: Vec::new(),
+        sections,
+        markdown: markdown::of(run),
+        footer: footer(run),
+    }
 }
 
 fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
     vec![
-        judged::reasons(run),
-        judged::record(run),
         judged::scope(run),
         target::stack(run),
         target::floor(run),
@@ -98,16 +145,8 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         nodes::nodes(run),
         trust::validity(run),
         target::environment(run),
-        target::command(run),
+        repeat::command(run),
     ]
-}
-
-fn title(run: &Run) -> String {
-    if run.target.path.is_empty() {
-        run.run_id.clone()
-    } else {
-        format!("{} ({})", run.target.path, run.run_id)
-    }
 }
 
 fn footer(run: &Run) -> String {

@@ -1,28 +1,43 @@
-//! The page: head with its policy, contents, sections, and the links between findings and figures.
+//! The page: head with its policy, first screen, findings beside their figures, appendix.
 //!
 //! Invariants: ids are unique and our own words; the style sheet and the script are named in the
-//! policy by the hashes of their very bytes; a section without content is left out everywhere.
+//! policy by the hashes of their very bytes; a section without content is left out everywhere; a
+//! figure is drawn once, at the first place that needs it.
 
+use super::cases::{self, Concern, Group};
 use super::escape::esc;
 use super::figure::Figure;
 use super::links::Links;
-use super::reasons;
 use super::topic::Topic;
-use super::zoom::SCRIPT;
 use measure::judgement::Finding;
+use measure::run::Run;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 const STYLE: &str = include_str!("style.css");
+/// What makes a button that copies the Markdown.
+const COPY: &str = include_str!("copy.js");
+/// That, and the zooming of series.
+const COPY_AND_ZOOM: &str = concat!(include_str!("copy.js"), include_str!("zoom.js"));
 
 /// A page before it is text.
 pub(super) struct Page<'a> {
     /// Of the window; escaped here.
     pub(super) title: String,
-    /// Markup above the contents.
+    /// Markup of the first screen.
     pub(super) header: String,
-    /// What was found, in the order in which it is shown.
-    pub(super) findings: Vec<&'a Finding>,
+    /// The figure of the first screen.
+    pub(super) answer: Option<Figure>,
+    /// The run whose findings are shown; `None` of a comparison.
+    pub(super) run: Option<&'a Run>,
+    /// Markup that stands beside the findings that lead to a section of that id.
+    pub(super) beside: Vec<(&'static str, String)>,
+    /// What stands below the first screen, above the appendix.
+    pub(super) main: Vec<Section>,
+    /// The appendix.
     pub(super) sections: Vec<Section>,
+    /// The same as Markdown; escaped here.
+    pub(super) markdown: String,
     /// Markup at the end.
     pub(super) footer: String,
 }
@@ -47,8 +62,6 @@ pub(super) enum Content {
     /// Markup.
     Html(String),
     Figures(Vec<Figure>),
-    /// Findings from the first place to before the last.
-    Findings(std::ops::Range<usize>, &'static str),
 }
 
 impl Section {
@@ -95,7 +108,7 @@ impl Section {
         }
     }
 
-    fn text(&self, findings: &[&Finding], links: &Links) -> String {
+    fn text(&self, links: &Links, taken: &BTreeSet<String>) -> String {
         let how = if self.how.is_empty() {
             String::new()
         } else {
@@ -103,17 +116,14 @@ impl Section {
         };
         let content = match &self.content {
             Content::Html(html) => html.clone(),
-            Content::Findings(places, class) => {
-                reasons::list(findings, places.clone(), class, links)
-            }
-            Content::Figures(all) => figures(all, links),
+            Content::Figures(all) => figures(all, links, taken),
         };
         let back = self
             .topic
             .and_then(Topic::section_id)
             .map_or_else(String::new, |id| links.back(id));
         format!(
-            "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<h2 id=\"{0}-h\">{1} {2}</h2>\n{how}{content}{back}\n</section>",
+            "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<h2 id=\"{0}-h\">{1} {2}</h2>\n{how}{content}{back}\n</section>\n",
             self.id,
             esc(&self.heading),
             self.tags,
@@ -121,10 +131,23 @@ impl Section {
     }
 }
 
-/// Figures of half the width in a grid, wide ones below each other, in their order.
-fn figures(all: &[Figure], links: &Links) -> String {
+/// Figures of half the width in a grid, wide ones below each other, in their order. Those that
+/// were drawn above are named, with a link.
+fn figures(all: &[Figure], links: &Links, taken: &BTreeSet<String>) -> String {
+    let (above, here): (Vec<&Figure>, Vec<&Figure>) =
+        all.iter().partition(|f| taken.contains(&f.id));
     let mut out = String::new();
-    for group in all.chunk_by(|a, b| a.is_wide == b.is_wide) {
+    if !above.is_empty() {
+        let names = above
+            .iter()
+            .map(|f| format!("<a href=\"#{}\">{}</a>", f.id, esc(&f.caption)));
+        let names: Vec<String> = names.collect();
+        out.push_str(&format!(
+            "<p class=\"how\">Above: {}.</p>",
+            names.join(", ")
+        ));
+    }
+    for group in here.chunk_by(|a, b| a.is_wide == b.is_wide) {
         let html: String = group.iter().map(|f| f.html(&links.back(&f.id))).collect();
         if group.iter().any(|f| f.is_wide) {
             out.push_str(&html);
@@ -136,41 +159,109 @@ fn figures(all: &[Figure], links: &Links) -> String {
 }
 
 impl Page<'_> {
+    /// Every figure that has a drawing, in the order of the page's sections.
+    pub(super) fn figures(&self) -> Vec<&Figure> {
+        let sections = self.main.iter().chain(&self.sections);
+        let all = self
+            .answer
+            .iter()
+            .chain(sections.flat_map(Section::figures_of));
+        all.filter(|f| !f.drawing.is_empty()).collect()
+    }
+
     /// The page as text.
     pub(super) fn html(&self) -> String {
-        let figures: Vec<&Figure> = self
-            .sections
-            .iter()
-            .flat_map(|s| s.figures_of().iter())
-            .collect();
+        let figures = self.figures();
         let topics: Vec<Topic> = self.sections.iter().filter_map(|s| s.topic).collect();
-        let links = Links::of(&self.findings, &figures, &topics);
-        let is_live = figures.iter().any(|f| f.zoom.is_some());
+        let (findings, groups) = match self.run {
+            Some(run) => cases::ordered(run, &figures, &topics),
+            None => (Vec::new(), Vec::new()),
+        };
+        let links = Links::of(&findings, &figures, &topics);
+        let script = match figures.iter().any(|f| f.zoom.is_some()) {
+            true => COPY_AND_ZOOM,
+            false => COPY,
+        };
         let mut out = String::with_capacity(512 * 1024);
-        out.push_str(&self.head(is_live));
+        out.push_str(&self.head(script));
         out.push_str("<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n");
+        out.push_str(&self.bar(&groups));
         out.push_str(&self.header);
-        out.push_str(&self.contents());
-        out.push_str("<main id=\"content\">\n");
-        for section in &self.sections {
-            out.push_str(&section.text(&self.findings, &links));
-            out.push('\n');
+        if let Some(answer) = &self.answer {
+            let figure = answer.html(&links.back(&answer.id));
+            out.push_str(&format!("<div class=\"answer\">{figure}</div>\n"));
         }
+        out.push_str("<main id=\"content\">\n");
+        self.body(&findings, &groups, &links, &mut out);
         out.push_str("</main>\n");
         out.push_str(&self.footer);
-        if is_live {
-            out.push_str(&format!("<script>{SCRIPT}</script>\n"));
-        }
+        out.push_str(&format!("<script>{script}</script>\n"));
         out.push_str("</body>\n</html>\n");
         out
     }
 
-    fn head(&self, is_live: bool) -> String {
-        let script = if is_live {
-            format!("; script-src 'sha256-{}'", hash(SCRIPT))
-        } else {
-            String::new()
-        };
+    /// Findings beside their figures, then the appendix.
+    fn body(&self, findings: &[&Finding], groups: &[Group], links: &Links, out: &mut String) {
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        taken.extend(self.answer.iter().map(|f| f.id.clone()));
+        let is_record = |group: &&Group| group.concern == Concern::Record;
+        for group in groups.iter().filter(|group| !is_record(group)) {
+            let mut take = |id: &str| self.take(id, links, &mut taken);
+            out.push_str(&cases::group_html(group, findings, links, &mut take));
+        }
+        for section in &self.main {
+            out.push_str(&section.text(links, &taken));
+        }
+        let contents = self.contents(groups);
+        out.push_str(&format!(
+            "<div id=\"appendix\">\n<h2 class=\"part\">Appendix</h2>\n<p class=\"how noprint\">Printing from here, with this address, prints the appendix too.</p>\n{contents}"
+        ));
+        for group in groups.iter().filter(is_record) {
+            out.push_str(&cases::group_html(group, findings, links, &mut |_| None));
+        }
+        for section in &self.sections {
+            out.push_str(&section.text(links, &taken));
+        }
+        out.push_str("</div>\n");
+    }
+
+    /// A figure, or what stands for a section, that is not in the page yet.
+    fn take(&self, id: &str, links: &Links, taken: &mut BTreeSet<String>) -> Option<String> {
+        if !taken.insert(id.to_owned()) {
+            return None;
+        }
+        let small = self.beside.iter().find(|(of, _)| *of == id);
+        if let Some((_, markup)) = small {
+            return Some(markup.clone());
+        }
+        let all = self.figures();
+        let figure = all.iter().find(|f| f.id == id)?;
+        Some(figure.html(&links.back(id)))
+    }
+
+    /// Links of the first screen, and the Markdown.
+    fn bar(&self, groups: &[Group]) -> String {
+        let mut links = String::new();
+        for group in groups.iter().filter(|g| g.concern != Concern::Record) {
+            let (id, name) = (group.concern.id(), group.concern.heading());
+            let count = group.places.len();
+            links.push_str(&format!(
+                "<li class=\"{id}\"><a href=\"#{id}\">{name} {count}</a></li>"
+            ));
+        }
+        for section in &self.main {
+            let (id, name) = (&section.id, esc(&section.heading));
+            links.push_str(&format!("<li><a href=\"#{id}\">{name}</a></li>"));
+        }
+        format!(
+            "<div class=\"bar\"><b>redolab</b><nav aria-label=\"Page\"><ul>{links}<li class=\"appendix\"><a href=\"#appendix\">Appendix</a></li></ul></nav>\
+             <details class=\"ticket\"><summary>As Markdown</summary><pre tabindex=\"0\">{}</pre></details></div>\n",
+            super::markdown::block(&self.markdown),
+        )
+    }
+
+    fn head(&self, script: &str) -> String {
+        let script = format!("; script-src 'sha256-{}'", hash(script));
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
@@ -184,13 +275,20 @@ impl Page<'_> {
         )
     }
 
-    fn contents(&self) -> String {
-        if self.sections.len() < 3 {
-            return String::new();
+    fn contents(&self, groups: &[Group]) -> String {
+        let mut links = String::new();
+        for group in groups.iter().filter(|g| g.concern == Concern::Record) {
+            let (id, name) = (group.concern.id(), group.concern.heading());
+            links.push_str(&format!("<li><a href=\"#{id}\">{name}</a></li>"));
         }
-        let link = |s: &Section| format!("<li><a href=\"#{}\">{}</a></li>", s.id, esc(&s.heading));
-        let links: String = self.sections.iter().map(link).collect();
-        format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
+        for s in &self.sections {
+            links.push_str(&format!(
+                "<li><a href=\"#{}\">{}</a></li>",
+                s.id,
+                esc(&s.heading)
+            ));
+        }
+        format!("<nav aria-label=\"Appendix\"><ul>{links}</ul></nav>\n")
     }
 }
 
@@ -206,6 +304,7 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::zoom;
     use super::*;
 
     #[test]
@@ -223,7 +322,9 @@ mod tests {
     #[test]
     fn neither_style_nor_script_can_end_its_element() {
         assert!(!STYLE.contains("</"));
-        assert!(!SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
+        for script in [COPY, COPY_AND_ZOOM, zoom::SCRIPT] {
+            assert!(!script.contains("</") && !script.contains("<!--"));
+        }
     }
 
     /// Variables of a part of the style sheet.

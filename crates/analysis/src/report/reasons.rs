@@ -1,10 +1,12 @@
 //! Findings as the page lists them: claim, numbers, threshold, source and advice.
 
-use super::MAX_ENTRIES;
 use super::escape::esc;
 use super::links::Links;
 use crate::format;
-use measure::judgement::{Finding, Weight};
+use measure::judgement::{Confidence, Finding, Weight};
+
+/// Most findings of a list: the rest is counted.
+const MAX_ENTRIES: usize = 60;
 
 /// A list of findings by their places, with links to what shows them.
 pub(super) fn list(
@@ -64,11 +66,20 @@ fn reason(f: &Finding, place: usize, links: &Links) -> String {
         format!("<p class=\"d\"><b>What to do:</b> {}</p>", esc(&f.advice))
     };
     format!(
-        "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}{}</div></li>",
+        "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p>{advice}\
+         <div class=\"more\"><details><summary>Numbers, threshold, source</summary><p class=\"d\">{facts}</p></details>{}</div></div></li>",
         place + 1,
-        esc(&f.claim),
+        esc(&claim(f)),
         links.forward(place),
     )
+}
+
+/// The claim; one that other explanations fit too is a suspicion.
+pub(super) fn claim(f: &Finding) -> String {
+    match f.confidence {
+        Confidence::Low => format!("Suspicion: {}", f.claim),
+        Confidence::Medium | Confidence::High => f.claim.clone(),
+    }
 }
 
 /// A number with its name in words and the unit that the name ends with.

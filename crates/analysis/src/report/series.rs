@@ -43,6 +43,8 @@ struct Strip {
     write: Vec<(f64, f64)>,
     marks: Vec<(f64, String)>,
     switches: Vec<f64>,
+    /// Where the last row ends.
+    end_s: f64,
 }
 
 impl Strip {
@@ -90,6 +92,7 @@ impl Strip {
     ) -> Chart<'a> {
         let mut chart = Chart::new(names, SIZE, axes, lines);
         chart.marks.clone_from(&self.marks);
+        chart.domain = vec![(self.end_s, f64::NAN)];
         chart.under = Some(Box::new(|f, svg| heat::rug(&self.switches, f, svg)));
         chart
     }
@@ -115,9 +118,12 @@ impl Strip {
             strip.marks.push((start, format::jobs(row.jobs)));
             let mut at = start;
             for chunk in row.intervals.chunks(bin) {
-                at += seconds(chunk);
-                strip.push(at, chunk);
+                // In the middle of what it counts, as the cells of the heat maps are.
+                let length = seconds(chunk);
+                strip.push(at + length / 2.0, chunk);
+                at += length;
             }
+            strip.end_s = at;
             for line in [&mut strip.rate, &mut strip.sync, &mut strip.write] {
                 line.push((at, f64::NAN));
             }

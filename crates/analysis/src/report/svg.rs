@@ -125,18 +125,19 @@ impl Svg {
         );
     }
 
-    /// A line through `points`; a point that is not finite parts it.
+    /// A line through `points`; a point that is not finite parts it. A point between two such
+    /// parts is a dot, so that nothing that was measured is invisible.
     pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+        let is_point = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
         let mut d = String::new();
-        let mut is_down = false;
-        for (x, y) in points {
-            if !x.is_finite() || !y.is_finite() {
-                is_down = false;
-                continue;
+        for part in points.split(|p| !is_point(p)) {
+            for (i, (x, y)) in part.iter().enumerate() {
+                let command = if i == 0 { 'M' } else { 'L' };
+                let _ = write!(d, "{command}{} {}", n(*x), n(*y));
             }
-            let command = if is_down { 'L' } else { 'M' };
-            let _ = write!(d, "{command}{} {}", n(*x), n(*y));
-            is_down = true;
+            if part.len() == 1 {
+                d.push_str("h0");
+            }
         }
         if !d.is_empty() {
             let _ = write!(self.out, "<path class=\"{class}\" d=\"{d}\"/>");
@@ -174,7 +175,7 @@ mod tests {
         svg.path("p", &[(0.0, 0.0), (1.0, f64::NAN), (2.0, 2.0)]);
         let out = svg.close();
         assert!(!out.contains("<script") && !out.contains("NaN") && !out.contains("inf"));
-        assert!(out.contains("M0 0M2 2") && out.contains("y=\"1.3\""));
+        assert!(out.contains("M0 0h0M2 2h0") && out.contains("y=\"1.3\""));
         assert_eq!(out.matches("<svg").count(), out.matches("</svg>").count());
     }
 }

@@ -1,7 +1,7 @@
-//! Where the log lived: the stack drawn top to bottom, the device's floor, the machine, and the
-//! command that repeats the run.
+//! Where the log lived: the stack drawn top to bottom, the device's floor, and the machine.
 
 use super::escape::esc;
+use super::log_options::log_options;
 use super::topic::Topic;
 use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
@@ -10,20 +10,25 @@ use measure::run::{
     DatabaseFacts, FloorRow, PlaceFigures, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload,
     Run, TargetFacts, WorkloadInfo,
 };
-use measure::stack::{Layer, LayerKind};
+use measure::stack::{Layer, LayerKind, Stack};
 
-pub(super) fn stack(run: &Run) -> Option<Section> {
-    let target = &run.target;
-    let stack = &target.stack;
+/// The layers from the path down to the medium; empty where none is known.
+pub(super) fn layers(stack: &Stack) -> String {
     let list = entries(
         &stack.layers.iter().enumerate().collect::<Vec<_>>(),
         |(i, l)| layer(l, stack.depths.get(*i).copied().unwrap_or(0)),
     );
-    let layers = if list.is_empty() {
+    if list.is_empty() {
         String::new()
     } else {
         format!("<ol class=\"stack\">{list}</ol>")
-    };
+    }
+}
+
+pub(super) fn stack(run: &Run) -> Option<Section> {
+    let target = &run.target;
+    let stack = &target.stack;
+    let layers = layers(stack);
     let mut facts = vec![
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
@@ -102,7 +107,7 @@ fn calibrations(server: &DatabaseFacts) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-fn engine(log: &RedoLogFacts) -> Option<String> {
+pub(super) fn engine(log: &RedoLogFacts) -> Option<String> {
     let depth = match log.io_depth {
         None | Some(0 | 1) => String::new(),
         Some(n) => format!(", {n} batches in flight at most"),
@@ -110,7 +115,7 @@ fn engine(log: &RedoLogFacts) -> Option<String> {
     log.io.as_ref().map(|io| format!("{io}{depth}"))
 }
 
-fn log_files(t: &RedoLogFacts) -> Option<String> {
+pub(super) fn log_files(t: &RedoLogFacts) -> Option<String> {
     (t.log_groups > 0).then(|| {
         format!(
             "{} of {}",
@@ -125,7 +130,7 @@ fn log_buffer(log: &RedoLogFacts) -> Option<String> {
     nonzero(log.log_buffer_bytes).map(|b| b + pages)
 }
 
-fn kind(layer: &Layer) -> &'static str {
+pub(super) fn kind(layer: &Layer) -> &'static str {
     match layer.kind {
         LayerKind::Overlay => "overlay",
         LayerKind::FileSystem => "file system",
@@ -353,12 +358,28 @@ fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     )
 }
 
+/// The shortest and the longest measured time of a row.
+fn measured_time(run: &Run) -> Option<String> {
+    let times = || {
+        run.rows
+            .iter()
+            .filter_map(|r| r.elapsed_s)
+            .filter(|s| s.is_finite())
+    };
+    let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let (least, most) = (format::digits(least), format::digits(most));
+    Some(match least == most {
+        true => format!("{least} s"),
+        false => format!("{least} to {most} s"),
+    })
+}
+
 fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
     let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
     let seconds = |s: f64| format!("{} s", format::digits(s));
     vec![
         ("Jobs", Some(jobs.join(", "))),
-        ("Measured time per row", w.time_s.map(seconds)),
+        ("Time asked for per row", w.time_s.map(seconds)),
         ("Commits per session", w.commits.map(format::count)),
         ("Warm-up per row", Some(seconds(w.warmup_s))),
         (
@@ -381,33 +402,6 @@ fn commit_write(w: &RedoWorkload) -> Option<String> {
     Some(each.join(", "))
 }
 
-fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<String>)> {
-    vec![
-        ("Log writer", log.log_writer.clone()),
-        ("Log file sync mode", log.log_file_sync.clone()),
-        ("Flush triggers", log.flush_triggers.clone()),
-        ("Log writer CPUs", cpus(&log.log_writer_cpus)),
-        ("Stripe", log.stripe.as_ref().map(ToString::to_string)),
-        ("Members", members(log)),
-    ]
-}
-
-/// What kind of members, and each one's directory, how often it was first and its window.
-fn members(log: &RedoLogFacts) -> Option<String> {
-    let each = log.members.iter().map(|member| {
-        let first = member.first;
-        let window = format::bytes(member.window_bytes);
-        let sync = if member.in_sync { "" } else { ", stale" };
-        format!(
-            "{} (first {first} times, window {window}{sync})",
-            member.directory
-        )
-    });
-    let each: Vec<String> = each.collect();
-    let kind = log.members_kind()?;
-    Some(format!("{kind}: {}", each.join(", ")))
-}
-
 pub(super) fn environment(run: &Run) -> Option<Section> {
     let e = &run.environment;
     let machine = pairs(&[
@@ -421,7 +415,10 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         ("Memory", nonzero(e.memory_bytes)),
         ("Frequency governor", e.governor.clone()),
     ]);
-    let mut work = vec![("Workloads", Some(run.workload.names().join(", ")))];
+    let mut work = vec![
+        ("Workloads", Some(run.workload.names().join(", "))),
+        ("Measured time per row", measured_time(run)),
+    ];
     if let WorkloadInfo::Redo(load) = &run.workload {
         work.extend(redo_work(load));
     }
@@ -439,53 +436,4 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Environment))
-}
-
-pub(super) fn command(run: &Run) -> Option<Section> {
-    command_of(&run.command)
-}
-
-/// A command, quoted so that a shell takes it as it was given.
-pub(super) fn command_of(command: &[String]) -> Option<Section> {
-    if command.is_empty() {
-        return None;
-    }
-    let line: Vec<String> = command.iter().map(|a| quoted(a)).collect();
-    Section::html(
-        "repeat",
-        "Repeat this run",
-        "The command as it was given, quoted for a shell.",
-        format!(
-            "<pre tabindex=\"0\"><code>{}</code></pre>",
-            esc(&line.join(" "))
-        ),
-    )
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
-}
-
-fn cpus(cpus: &[u32]) -> Option<String> {
-    let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    (!named.is_empty()).then(|| named.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!(quoted("--jobs=1,8"), "--jobs=1,8");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

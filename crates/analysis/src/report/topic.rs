@@ -3,10 +3,13 @@
 /// What a figure or a section shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Topic {
+    /// The figure of the first screen.
+    Answer,
     Throughput,
     SyncByJobs,
     Percentiles,
     Density,
+    WriteDensity,
     SyncHeat,
     WriteHeat,
     Buckets,
@@ -29,10 +32,12 @@ impl Topic {
     /// What a link to it says.
     pub(super) const fn label(self) -> &'static str {
         match self {
+            Topic::Answer => "the figure at the top",
             Topic::Throughput => "throughput",
             Topic::SyncByJobs => "log file sync by jobs",
             Topic::Percentiles => "percentiles",
             Topic::Density => "density",
+            Topic::WriteDensity => "density of log file parallel write",
             Topic::SyncHeat => "heat map of log file sync",
             Topic::WriteHeat => "heat map of log file parallel write",
             Topic::Buckets => "histogram",

@@ -44,7 +44,7 @@
       function put() {
         if (column < 0 || !best) { return; }
         y = py(best);
-        d += (down ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1);
+        d += (down ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1) + (down ? "" : "h0");
         down = true;
       }
       for (var i = 0; i < at.length; i++) {

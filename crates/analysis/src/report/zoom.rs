@@ -8,7 +8,8 @@ use super::chart::{Chart, Frame};
 use super::scale::Kind;
 use std::fmt::Write;
 
-/// The script, which the policy names by its hash.
+/// The script; the page joins it with another and names both by one hash.
+#[cfg(test)]
 pub(super) const SCRIPT: &str = include_str!("zoom.js");
 
 /// Points of a workload's series when the page shows one workload: three hours of seconds.
@@ -28,7 +29,7 @@ pub(super) fn points_each(series: usize) -> usize {
 
 /// A series at full resolution.
 pub(super) struct Full {
-    /// Ends of the intervals, seconds; not a number where a row ends.
+    /// Middles of the intervals, seconds; the end of a row where it ends.
     pub(super) at: Vec<f64>,
     /// A value for each, in the order of the chart's lines.
     pub(super) lines: Vec<Vec<f64>>,
@@ -42,7 +43,7 @@ pub(super) fn json(chart: &Chart<'_>, full: &Full) -> Option<String> {
     let f = chart.frame();
     let mut out = String::with_capacity(8 * full.at.len() * (full.lines.len() + 1));
     geometry(chart, &f, &mut out);
-    // Ends of intervals as whole milliseconds after the one before: short, and exact enough.
+    // Times as whole milliseconds after the one before: short, and exact enough.
     out.push_str(",\"t\":[");
     let mut before = 0_i64;
     for (i, at) in full.at.iter().enumerate() {

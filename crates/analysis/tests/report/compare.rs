@@ -70,6 +70,7 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
     let run = |name: &str, valid: bool| ComparedRun {
         name: format!("{text} {name}"),
         run_id: s(),
+        round_ids: Vec::new(),
         origin: Origin::Measured,
         created: s(),
         complete: true,
@@ -93,10 +94,13 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             level: 0.95,
             resamples: 2000,
             seed: 1,
-            rounds: Some(4),
+            rounds: Some(6),
+            figures: s(),
             notes: vec![s()],
         },
         runs: vec![run("flash", true), run("disk", false)],
+        notices: vec![s()],
+        answers: Vec::new(),
         differences: vec![
             difference("log_file_sync.mean", text, Some(1.6), Better::Lower),
             difference("log_file_sync.p99", text, Some(1.02), Better::Lower),
@@ -166,15 +170,105 @@ fn everything_of_a_comparison_is_shown() {
         "id=\"not-compared\"",
         "id=\"repeat\"",
         "a run is invalid",
-        "6.40 ×",
+        "× 6.40",
         "+60.0 % worse",
         "+28.0 % better",
         "+2.0 % not significant",
+        "No winner: a run is invalid",
+        "500 µs",
+        "id=\"top1\"",
+        "id=\"top1-narrow-t\"",
+        "All 5 differences",
         "&lt; 2.2e-16",
     ] {
         assert!(html.contains(part), "`{part}` is not in the report");
     }
     assert!(!html.contains("NaN") && html.len() < 400_000);
+}
+
+/// A comparison without an invalid run, of `rounds` rounds.
+fn sound(rounds: Option<u32>) -> Comparison {
+    let (mut c, _) = comparison_of("LGWR-LAT1");
+    c.runs.iter_mut().for_each(|run| run.valid = true);
+    c.method.rounds = rounds;
+    c
+}
+
+/// The first screen, with the answers that follow from the differences.
+fn first_screen(c: &Comparison) -> String {
+    let c = Comparison {
+        answers: analysis::compare::answers::of(c),
+        ..c.clone()
+    };
+    let html = compare::html(&c, &[]);
+    html.split("<main").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_winner_is_named_with_absolute_values_and_the_interval() {
+    let mut c = sound(Some(6));
+    c.differences.retain(|d| d.metric != "log_file_sync.p99");
+    let first = first_screen(&c);
+    assert!(first.contains("LGWR-LAT1 disk wins"), "{first}");
+    for part in ["× 1.28", "1.15 to 1.41", "commits per second"] {
+        assert!(first.contains(part), "`{part}` is not on the first screen");
+    }
+    let tail = &mut c.differences[0];
+    tail.metric = "log_file_sync.p99".to_owned();
+    assert!(first_screen(&c).contains("Neither wins"));
+    c.differences[1].ratio = Some(0.5);
+    c.differences[1].b = Some(2.5e5);
+    assert!(first_screen(&c).contains("LGWR-LAT1 flash wins"));
+    c.differences
+        .iter_mut()
+        .for_each(|d| d.significant = Some(false));
+    assert!(first_screen(&c).contains("No difference found"));
+}
+
+#[test]
+fn few_rounds_decide_nothing() {
+    let first = first_screen(&sound(Some(2)));
+    assert!(first.contains("Too few rounds to decide") && first.contains("2 rounds of each"));
+    assert!(!first.contains(" wins") && !first.contains(" better<"));
+    assert!(!first_screen(&sound(None)).contains("Too few rounds"));
+}
+
+#[test]
+fn ten_differences_come_first_and_clipped_intervals_are_arrows() {
+    let mut c = sound(Some(6));
+    let one = c.differences[2].clone();
+    c.differences = (1..=25)
+        .flat_map(|jobs| {
+            let mut rate = one.clone();
+            rate.jobs = jobs;
+            let mut tail = rate.clone();
+            tail.metric = "log_file_sync.p99".to_owned();
+            [rate, tail]
+        })
+        .collect();
+    let html = compare::html(&c, &[]);
+    let drawing = |id: &str| {
+        let all = html.split(&format!("aria-labelledby=\"{id}-t")).nth(1);
+        let all = all.and_then(|rest| rest.split("</svg>").next());
+        all.expect("a drawing").to_owned()
+    };
+    let top = drawing("top1");
+    assert_eq!(top.matches("class=\"mk\"").count(), 10);
+    assert!(html.contains("All 50 differences"));
+    // Bars end in caps as long as they are within the scale, then in an arrow.
+    let level = |drawing: &str| drawing.matches("class=\"ln\"").count();
+    let before = level(&top);
+    c.differences.iter_mut().for_each(|d| d.ci_high = Some(1e9));
+    let html = compare::html(&c, &[]);
+    let clipped = html
+        .split("aria-labelledby=\"top1-t")
+        .nth(1)
+        .expect("a drawing");
+    let clipped = clipped.split("</svg>").next().expect("its end");
+    assert_eq!(level(clipped), before);
+    assert_ne!(clipped, top);
+    let scale_at_top = clipped.find("class=\"tk\"").expect("ticks");
+    assert!(scale_at_top < clipped.find("class=\"mk\"").expect("lines"));
 }
 
 /// The axes of both maps begin and end at the same values.

@@ -196,6 +196,7 @@ pub fn run_of(text: &str) -> Run {
         created: s(),
         origin: Origin::Measured,
         redolab_version: s(),
+        notes: measure::run::RunNotes::default(),
         command: vec![s(), s()],
         target: Target {
             kind: s(),

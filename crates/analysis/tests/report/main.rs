@@ -3,6 +3,7 @@
 
 mod compare;
 mod figures;
+mod first;
 mod fixture;
 
 use fixture::{evidence_of, judged, page, payloads, row, run_of, structure};
@@ -129,6 +130,9 @@ fn the_size_is_bounded() {
             .add("lost_event", false, format!("event {i} was lost"));
     }
     let html = page(&judged(run));
+    if let Some(path) = std::env::var_os("BOUNDED_OUT") {
+        std::fs::write(path, &html).expect("writes");
+    }
     assert!(html.len() < 1 << 20, "{} bytes", html.len());
     assert!(html.contains("more</li>"), "what is left out is said");
 }
@@ -197,7 +201,7 @@ fn the_origin_stands_on_every_table_and_plot() {
         let mut run = judged(run_of("LGWR-LAT25"));
         run.origin = origin;
         let html = page(&run);
-        let plots = html.matches("<svg").count();
+        let plots = html.matches("<figure ").count();
         assert!(plots >= 8, "{plots} plots");
         // Each plot, three tables and the header.
         assert!(html.matches(word).count() >= plots + 4, "{word}");

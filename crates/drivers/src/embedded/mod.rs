@@ -9,6 +9,7 @@ mod archiver;
 mod background;
 mod database_writer;
 mod group;
+mod members;
 mod neighbour;
 mod nodes;
 mod null;
@@ -16,6 +17,7 @@ mod session;
 
 pub use archiver::{ArchiveOptions, ArchivedSoFar, archive_folder};
 pub use database_writer::{DataFile, WRITTEN_PER_REDO, WrittenSoFar};
+pub use members::AskedOfRing;
 pub use neighbour::{NEIGHBOUR_BYTES, Neighbour};
 pub use nodes::EmbeddedNodes;
 pub use null::null_layout;
@@ -32,8 +34,9 @@ use measure::driver::{
     WorkerCounts,
 };
 use measure::record::{LearntSwitch, LogLife, WaitSum};
-use measure::run::{MemberFacts, ProbeRow, RedoLogFacts, StripeFacts, TargetFacts};
+use measure::run::{ProbeRow, RedoLogFacts, StripeFacts, TargetFacts};
 use measure::workload::{CommitPost, Workload};
+use members::{member_facts, ring_facts};
 use neighbour::NeighbourTimes;
 use redo::engine::BackEnd;
 use redo::{Log, LogFileSync, LogWriter};
@@ -59,6 +62,8 @@ pub struct AskedOfLog {
     pub stripe: Option<StripeFacts>,
     /// The directories of its members, if it has some.
     pub members: Vec<String>,
+    /// Its ring, if it has one.
+    pub ring: Option<AskedOfRing>,
     /// The log stays when the driver has ended, so it is closed.
     pub stays: bool,
 }
@@ -200,6 +205,10 @@ impl EmbeddedLog {
             flush_triggers: Some(log.triggers().to_string()),
             stripe: asked.stripe.clone(),
             members: member_facts(log, &asked.members),
+            ring: asked
+                .ring
+                .as_ref()
+                .map(|ring| Box::new(ring_facts(log, ring))),
             node_directories: Vec::new(),
         }
     }
@@ -361,23 +370,4 @@ impl Drop for EmbeddedLog {
         // After a failure its reason is on its way already; the log recovers.
         let _ = self.close();
     }
-}
-
-/// How each member is by now, under the name that it has for the user.
-fn member_facts(log: &Log, names: &[String]) -> Vec<MemberFacts> {
-    let states = log.members().into_iter().zip(names);
-    let of = |(state, name): (redo::MemberState, &String)| MemberFacts {
-        directory: name.clone(),
-        cell: state.cell as u64,
-        in_sync: state.in_sync,
-        log_writes: state.writes,
-        first: state.first,
-        margin_ns: state.margin_ns,
-        longest_ns: state.longest_ns,
-        outliers: state.slow,
-        outliers_of_all: state.all_slow,
-        window_bytes: state.window_bytes,
-        window_ns: state.window_ns,
-    };
-    states.map(of).collect()
 }

@@ -38,7 +38,7 @@ const COUNTS: &[(&str, &str)] = &[
          pg_current_wal_insert_lsn() END AS insert_lsn, CASE WHEN NOT pg_is_in_recovery() THEN \
          pg_current_wal_flush_lsn() END AS flush_lsn",
     ),
-    ("pg_stat_wal", "SELECT * FROM pg_stat_wal"),
+    ("pg_stat_wal", "SELECT now(), * FROM pg_stat_wal"),
     ("pg_stat_io", "SELECT * FROM pg_stat_io"),
     ("pg_stat_database", "SELECT * FROM pg_stat_database"),
     ("pg_stat_bgwriter", "SELECT * FROM pg_stat_bgwriter"),

@@ -12,6 +12,9 @@ use crate::sheets::{Sheets, text};
 use crate::tables::column;
 use measure::imported::{Cell, Column, Severity};
 
+/// Columns with the time of the reading, as `SELECT now(), * FROM pg_stat_wal` has one.
+const READ_AT: [&str; 3] = ["now", "clock_timestamp", "statement_timestamp"];
+
 /// Columns of a listing at most.
 const COLUMNS_MAX: usize = 64;
 
@@ -372,6 +375,13 @@ fn take(
         let since = of("stats_reset");
         if !since.is_empty() {
             listing.instance = format!("the statistics since {since}");
+        }
+        if let Some(time) = READ_AT
+            .iter()
+            .map(|name| of(name))
+            .find(|time| !time.is_empty())
+        {
+            time.clone_into(&mut listing.label);
         }
         for (key, cell) in &pairs {
             // The bytes of an operation are a size and no counter.

@@ -105,6 +105,9 @@ pub struct RedoLogFacts {
     /// none of a log in one place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberFacts>,
+    /// The ring of the log, as it was at the end of the run; `None` of a log without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Box<RingFacts>>,
     /// Directory of each of several logs; empty where there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_directories: Vec<String>,
@@ -138,6 +141,83 @@ pub struct MemberFacts {
     pub window_ns: u64,
 }
 
+/// When a ring is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RingFactsKind {
+    /// Always, beside the disk.
+    #[default]
+    Ring,
+    /// When the disk does not answer in time.
+    Failover,
+}
+
+impl RingFactsKind {
+    /// The word that `--members` and JSON have for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RingFactsKind::Ring => "ring",
+            RingFactsKind::Failover => "failover",
+        }
+    }
+}
+
+/// The ring of a log: a small second member that holds what the disk does not have yet. Counts are
+/// of the whole life of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingFacts {
+    /// When it is written.
+    pub kind: RingFactsKind,
+    /// The directory of the log.
+    pub disk_directory: String,
+    /// The directory of the ring.
+    pub directory: String,
+    /// How long the disk may take before the ring is written, nanoseconds; `None` of a ring that is
+    /// always written.
+    pub delay_ns: Option<u64>,
+    /// Size of the ring, bytes.
+    pub ring_bytes: u64,
+    /// It is in use; a ring that failed is given up until the log is opened again.
+    pub in_use: bool,
+    /// Log writes.
+    pub log_writes: u64,
+    /// Of those, the ones that were put on the ring.
+    pub ring_writes: u64,
+    /// Flushes that were acknowledged.
+    pub flushes: u64,
+    /// Of those, the ones that were acknowledged because of the ring, before the disk had completed
+    /// them.
+    pub first: u64,
+    /// Log writes that were not put on the ring because it was full of what the disk did not have.
+    pub skip_busy: u64,
+    /// Log writes that were not put on the ring because they were larger.
+    pub skip_large: u64,
+    /// With failover: the disk was late with more log writes than may be put on the ring, and the
+    /// log waited for it.
+    pub over_budget: bool,
+    /// What the disk did not have durably at the end, bytes of redo.
+    pub lag_bytes: u64,
+    /// The most that was acknowledged because of the ring and that the disk did not have durably,
+    /// bytes: what would have been lost with the ring.
+    pub most_lag_bytes: u64,
+}
+
+impl std::fmt::Display for RingFacts {
+    /// `ring of 64 MiB`, or `failover to 64 MiB after 20 ms`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size = crate::words::size(self.ring_bytes);
+        match (self.kind, self.delay_ns) {
+            (RingFactsKind::Ring, _) => write!(f, "ring of {size}"),
+            (RingFactsKind::Failover, None) => write!(f, "failover to {size}"),
+            (RingFactsKind::Failover, Some(ns)) => {
+                let delay = crate::words::latency(ns as f64);
+                write!(f, "failover to {size} after {delay}")
+            }
+        }
+    }
+}
+
 /// A log in a stripe over several directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripeFacts {
@@ -155,9 +235,13 @@ impl std::fmt::Display for StripeFacts {
 }
 
 impl RedoLogFacts {
-    /// `mirror of 2`, `race of 2` or `mirror of 2 races of 2`; `None` of a log without members.
+    /// `mirror of 2`, `race of 2`, `mirror of 2 races of 2` or the ring in words; `None` of a log
+    /// without members.
     #[must_use]
     pub fn members_kind(&self) -> Option<String> {
+        if let Some(ring) = &self.ring {
+            return Some(ring.to_string());
+        }
         let count = self.members.len();
         let cells = 1 + self.members.iter().map(|member| member.cell).max()? as usize;
         Some(match (cells, count / cells) {

@@ -9,8 +9,8 @@ use super::{
     CapturedEvents, CommitPathFigures, CrossCheck, DeviceFigures, Environment, FloorRow,
     ImportedFacts, ImportedWorkload, Interval, LearningFigures, OpenLoopFigures, Origin,
     PayloadInfo, ProbeRow, ProcessorFigures, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run,
-    SCHEMA, SessionFigures, SessionTime, SizeSweep, Target, TargetFacts, Validity, WaitStats,
-    WorkloadInfo, measured,
+    RunNotes, SCHEMA, SessionFigures, SessionTime, SizeSweep, Target, TargetFacts, Validity,
+    WaitStats, WorkloadInfo, measured,
 };
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
@@ -163,6 +163,7 @@ impl From<RunOfVersion1> for Run {
     fn from(old: RunOfVersion1) -> Run {
         let target = target(old.target, &old.workload, old.imported.as_ref());
         Run {
+            notes: RunNotes::default(),
             schema: SCHEMA.to_owned(),
             run_id: old.run_id,
             created: old.created,
@@ -215,6 +216,7 @@ fn target(old: OldTarget, workload: &OldWorkload, imported: Option<&Imported>) -
             fallbacks: old.fallbacks,
             stripe: None,
             members: Vec::new(),
+            ring: None,
             node_directories: Vec::new(),
         }),
     };

@@ -215,7 +215,11 @@ fn look(path: &Path) -> (InspectedMember, Option<Inspection>) {
                 return (member, Some(log));
             }
             member.condition = MemberCondition::Other;
-            member.why = Some(String::from("it is a log of its own, without members"));
+            let what = match info.ring {
+                Some(_) => "it is the disk of a log with a ring: open it with its ring",
+                None => "it is a log of its own, without members",
+            };
+            member.why = Some(what.to_owned());
         }
         Err(error) => {
             let vacancy = hold(path).ok().and_then(|held| vacancy(&held));

@@ -59,6 +59,8 @@ pub struct MemberLayout {
 pub(super) enum RingPlace {
     /// In a file of the directory of this path.
     Directory(PathBuf),
+    /// In a file of a directory that is held open: its path may change hands.
+    OpenDirectory(Directory),
     /// On a device of models and tests.
     Device(Arc<dyn LogDevice>),
 }
@@ -80,9 +82,15 @@ impl RingLayout {
 }
 
 /// The smallest ring, bytes.
-const RING_MIN_BYTES: u64 = 64 << 10;
+pub const RING_MIN_BYTES: u64 = 64 << 10;
 /// The longest delay of failover: an ill disk would be waited for as if it were well.
-const DELAY_MAX: Duration = Duration::from_secs(1);
+pub const FAILOVER_DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes of the file of a ring that holds `ring_bytes`.
+#[must_use]
+pub fn ring_file_bytes(ring_bytes: u64) -> u64 {
+    RING_DATA_AT.saturating_add(ring_bytes)
+}
 
 impl MemberLayout {
     /// The log is in `directory`; `ring_directory` has a ring of `ring_bytes`, which holds what the
@@ -115,6 +123,22 @@ impl MemberLayout {
         let place = RingPlace::Directory(ring_directory.as_ref().to_owned());
         let disk = MemberPlace::Directory(directory.as_ref().to_owned());
         MemberLayout::of_ring(disk, place, ring_bytes, Some(delay))
+    }
+
+    /// As [`MemberLayout::ring`], or with a delay as [`MemberLayout::failover`], in directories
+    /// that are held open.
+    #[must_use]
+    pub fn ring_in_open_directories(
+        disk: Directory,
+        ring: Directory,
+        ring_bytes: u64,
+        delay: Option<Duration>,
+    ) -> MemberLayout {
+        let (disk, ring) = (
+            MemberPlace::OpenDirectory(disk),
+            RingPlace::OpenDirectory(ring),
+        );
+        MemberLayout::of_ring(disk, ring, ring_bytes, delay)
     }
 
     /// On devices of models and tests: the disk's redo and control information, and the ring, with
@@ -151,8 +175,8 @@ impl MemberLayout {
     pub(super) fn checked_ring(&self) -> Result<&RingLayout, Error> {
         let ring = self.ring.as_ref().expect("a layout with a ring");
         let what = match ring.delay {
-            Some(delay) if delay.is_zero() || delay > DELAY_MAX => {
-                format!("a delay of {delay:?}: failover takes up to {DELAY_MAX:?}")
+            Some(delay) if delay.is_zero() || delay > FAILOVER_DELAY_MAX => {
+                format!("a delay of {delay:?}: failover takes up to {FAILOVER_DELAY_MAX:?}")
             }
             _ if ring.bytes < RING_MIN_BYTES => {
                 format!("a ring of {} bytes: at least {RING_MIN_BYTES}", ring.bytes)
@@ -285,7 +309,8 @@ impl MemberLayout {
     pub(super) fn refuse_shared_disks(&self) -> Result<(), Error> {
         let ring = match self.ring.as_ref().map(|ring| &ring.place) {
             Some(RingPlace::Directory(path)) => Some(&**path),
-            _ => None,
+            Some(RingPlace::OpenDirectory(held)) => Some(held.path()),
+            Some(RingPlace::Device(_)) | None => None,
         };
         let directories = self.places.iter().filter_map(MemberPlace::directory);
         let directories = directories.chain(ring);

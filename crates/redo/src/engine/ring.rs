@@ -69,6 +69,7 @@ impl Log {
             RingPlace::Directory(path) => {
                 make_file(&hold(path)?, ring.bytes, log_id, cancel).map(Some)
             }
+            RingPlace::OpenDirectory(held) => make_file(held, ring.bytes, log_id, cancel).map(Some),
             RingPlace::Device(device) => {
                 announce_new(Arc::clone(device), path, log_id).map(|()| None)
             }
@@ -223,28 +224,37 @@ fn give_ring(
     options: &Options,
     locks: &mut Vec<LockGuard>,
 ) -> Result<Found, Error> {
-    let (path, device, file): (_, Arc<dyn LogDevice>, _) = match place {
-        RingPlace::Device(device) => (PathBuf::from(Paths::RING), Arc::clone(device), None),
-        RingPlace::Directory(path) => match open_file(path, options.sync_method) {
-            Ok((set, lock)) => {
-                locks.push(lock);
-                (path.clone(), Arc::new(set.clone()), Some(set))
-            }
-            Err(error) if is_absence(&error) => {
-                return Ok((Err(error.to_string()), None, path.clone()));
-            }
-            Err(error) => return Err(error),
-        },
+    let method = options.sync_method;
+    let (path, opened) = match place {
+        RingPlace::Device(device) => {
+            let path = PathBuf::from(Paths::RING);
+            let given = GivenRing {
+                path: path.clone(),
+                device: Arc::clone(device),
+            };
+            return Ok((Ok(given), None, path));
+        }
+        RingPlace::Directory(path) => {
+            let held = hold(path);
+            (path.clone(), held.and_then(|held| open_file(&held, method)))
+        }
+        RingPlace::OpenDirectory(held) => (held.path().to_owned(), open_file(held, method)),
     };
-    let given = GivenRing {
-        path: path.clone(),
-        device,
-    };
-    Ok((Ok(given), file, path))
+    match opened {
+        Ok((set, lock)) => {
+            locks.push(lock);
+            let given = GivenRing {
+                path: path.clone(),
+                device: Arc::new(set.clone()),
+            };
+            Ok((Ok(given), Some(set), path))
+        }
+        Err(error) if is_absence(&error) => Ok((Err(error.to_string()), None, path)),
+        Err(error) => Err(error),
+    }
 }
 
-fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
-    let directory = hold(path)?;
+fn open_file(directory: &Directory, method: SyncMethod) -> Result<(FileSet, LockGuard), Error> {
     let at = directory.entry(Paths::RING)?;
     let lock = lock_exclusive_at(&at)?;
     let bytes = at.file_bytes().map_err(|source| DeviceError::Io {
@@ -252,7 +262,7 @@ fn open_file(path: &Path, method: SyncMethod) -> Result<(FileSet, LockGuard), Er
         action: "no ring here",
         source,
     })?;
-    let set = FileSet::open_at(&directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
+    let set = FileSet::open_at(directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
     Ok((set, lock))
 }
 

@@ -7,19 +7,23 @@ use super::common::{
 use super::console::{ReportTo, Terminal};
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::NeedArgs;
+use super::notes::NotesArgs;
 use super::values::{self, Ladder};
-use super::{CommandError, INCOMPLETE, VERDICT_NO, explain};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain};
+use crate::experiment::console::Console;
+use crate::experiment::ladder;
+use crate::experiment::load::CommitApi;
 use crate::experiment::plan::{
     ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, MeasurementPlan, PlannedTarget,
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, layers, placement, slow_writes, table, verdict, workers};
+use crate::output::{overview, table};
 use crate::store::Store;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::judgement::{Answer, Verdict};
+use measure::judgement::Answer;
 use measure::run::Run;
 use measure::units::parse_duration;
 use measure::words::sanitize;
@@ -50,7 +54,7 @@ pub(crate) struct CheckArgs {
     /// than processors, and with every way of waiting. It divides log file sync into I/O, group
     /// commit, CPU and log writer, with intervals. It takes about a minute, with --quick about 20
     /// seconds
-    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events"])]
+    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events", "need_from"])]
     explain_latency: bool,
     /// Exit with 3 also if the verdict is conditional
     #[arg(long)]
@@ -59,7 +63,8 @@ pub(crate) struct CheckArgs {
     /// [default: 1,2,8,32,64]
     #[arg(long, value_name = "LADDER", value_parser = Ladder::read)]
     pub(super) jobs: Option<Ladder>,
-    /// Measured time of each row [default: 4s; with --quick 1500ms]
+    /// Measured time of each row [default: 4s, or less for a row that has written 4 GiB; with
+    /// --quick 1500ms or 1 GiB]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     pub(super) time: Option<Nanos>,
     /// Warm-up time before each row, not measured [default: 1s; with --quick 500ms]
@@ -87,6 +92,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(super) safety: SafetyArgs,
     #[command(flatten)]
+    pub(super) notes: NotesArgs,
+    #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
     events: EventArgs,
@@ -104,8 +111,27 @@ impl CheckArgs {
     }
 }
 
-/// A row of `check` ends early when it has written this much: long enough to judge, and kind to
-/// the medium.
+impl CheckArgs {
+    /// Refuses a place to which the report could not be written, before anything is measured.
+    pub(super) fn check_report(&self, to: Option<&ReportTo<'_>>) -> Result<(), CommandError> {
+        let file = to.map(|to| to.file("RUN"));
+        let checked = self.output.check_report(file.as_deref());
+        checked.map_err(|e| match self.report {
+            Some(_) => e,
+            // Nobody named this place.
+            None => CommandError {
+                message: format!(
+                    "{}; name another file with --report FILE, or write none with --no-report",
+                    e.message
+                ),
+                ..e
+            },
+        })
+    }
+}
+
+/// Where no time is named, a row of `check` ends early when it has written this much: long enough
+/// to judge, and kind to the medium.
 const ROW_BYTES: u64 = 4 << 30;
 const QUICK_ROW_BYTES: u64 = 1 << 30;
 /// Name of the long row.
@@ -121,24 +147,27 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     if args.explain_latency {
         return explain::main(args, drivers);
     }
-    let plan = plan(args)?;
-    let store = args.store.open()?;
+    let mut plan = plan(args)?;
+    let store = args.store.open_to_store()?;
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
     let report = args.report_to(&store);
-    let file = report.as_ref().map(|to| to.file("RUN"));
-    args.output.check_report(file.as_deref())?;
-    let terminal = Terminal::new(&args.output, report)?;
-    let verbose = args.output.verbose;
+    args.check_report(report.as_ref())?;
+    let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
+    if let Some((need, lines)) = args.need.of_production(&store, terminal.interrupt())? {
+        lines.iter().for_each(|line| args.output.say(line));
+        add_sessions(&mut plan.measured.rows, args, need.sessions);
+        plan.measured.judgement.need = need;
+    }
     let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(stopped) => return Err(failed(args, stopped)),
     };
     args.output
-        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
+        .emit_stored(&store, &run, |style| text(&run, args, style))?;
     terminal.reported()?;
-    Ok(exit_code(run.verdict.as_ref(), args.strict))
+    Ok(exit_code(&run, args.strict))
 }
 
 /// What is checked.
@@ -153,7 +182,7 @@ pub(super) fn target(args: &CheckArgs) -> Result<PlannedTarget, CommandError> {
 fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
     let thresholds = args.need.thresholds()?;
     let need = args.need.need();
-    let log = args.places.log(args.log.plan()?);
+    let log = args.places.log(args.log.plan()?)?;
     let rows = specs(args)?;
     let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
     Ok(ExperimentPlan {
@@ -185,16 +214,39 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
                 thresholds,
                 not_judged: args.quick.then(|| quick.to_owned()).into_iter().collect(),
             },
+            notes: args.notes.notes()?,
         },
     })
+}
+
+/// Adds a row of LGWR-LAT1 with the number of sessions that production has, unless the numbers of
+/// jobs were named.
+fn add_sessions(rows: &mut Vec<Spec>, args: &CheckArgs, sessions: Option<u32>) {
+    let most = match args.sessions.api() {
+        Ok(CommitApi::Async { .. }) => ladder::MAX_ASYNC_JOBS,
+        _ => ladder::MAX_JOBS,
+    };
+    let Some(jobs) = sessions.filter(|n| args.jobs.is_none() && (1..=most).contains(n)) else {
+        return;
+    };
+    let is_first = |row: &Spec| row.workload.name == Workload::standard()[0].name && !row.soak;
+    if rows.iter().any(|row| is_first(row) && row.jobs == jobs) {
+        return;
+    }
+    let after = rows
+        .iter()
+        .rposition(|row| is_first(row) && row.jobs < jobs);
+    let at = after.map_or(0, |last| last + 1);
+    if let Some(row) = rows.iter().find(|row| is_first(row)).cloned() {
+        rows.insert(at, Spec { jobs, ..row });
+    }
 }
 
 /// What a device that failed leaves: the run as far as it came, shown as invalid.
 fn failed(args: &CheckArgs, stopped: Stopped) -> CommandError {
     if let Some(run) = stopped.by_the_device() {
         // The failure is what is reported; this is a view of it.
-        let verbose = args.output.verbose;
-        let _ = args.output.emit_run(run, |style| text(run, style, verbose));
+        let _ = args.output.emit_run(run, |style| text(run, args, style));
     }
     stopped.into()
 }
@@ -206,6 +258,11 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     let (time, warmup) = match args.quick {
         true => (Nanos::from_millis(1500), Nanos::from_millis(500)),
         false => (Nanos::from_secs(4), Nanos::from_secs(1)),
+    };
+    let max_redo_bytes = match (args.time, args.quick) {
+        (Some(_), _) => u64::MAX,
+        (None, true) => QUICK_ROW_BYTES,
+        (None, false) => ROW_BYTES,
     };
     let time = args.time.unwrap_or(time);
     let warmup = args.warmup.unwrap_or(warmup);
@@ -224,11 +281,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
         };
         specs.extend(jobs.into_iter().map(|jobs| Spec {
             api,
-            max_redo_bytes: if args.quick {
-                QUICK_ROW_BYTES
-            } else {
-                ROW_BYTES
-            },
+            max_redo_bytes,
             payload,
             ..Spec::closed(workload.clone(), jobs, time, warmup)
         }));
@@ -266,48 +319,66 @@ fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
     }))
 }
 
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut out = table::rows(run, style);
-    out.push('\n');
-    if let Some(workers) = workers::workers(run, style) {
-        out.push_str(&format!("{workers}\n"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        out.push_str(&format!("{slow}\n"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        out.push_str(&format!("{layers}\n"));
-    }
-    out.push_str(&table::floor_below(run, style));
-    out.push_str(&placement::text(run, style));
-    out.push_str(&back_end::text(run, style));
-    if let Some(verdict) = &run.verdict {
-        out.push('\n');
-        out.push_str(&verdict::text(verdict, style, verbose));
-    } else {
-        out.push_str(&verdict::findings(run, style, verbose));
-    }
-    out.push_str(&places(run));
-    out
+fn text(run: &Run, args: &CheckArgs, style: table::Style) -> String {
+    let text = overview::text(run, args.output.view(), style);
+    format!("{text}{}", report_place(run))
+}
+
+/// Where the report of a run is.
+fn report_place(run: &Run) -> String {
+    run.report.as_deref().map_or_else(String::new, |report| {
+        format!("Report: {}\n", sanitize::line(report))
+    })
 }
 
 /// Where the report of a run is, and the run itself.
 pub(super) fn places(run: &Run) -> String {
-    let report = run.report.as_deref().map_or_else(String::new, |report| {
-        format!("\nReport: {}\n", sanitize::line(report))
-    });
     format!(
-        "{report}Run:    {} (redolab runs show {})\n",
-        run.run_id, run.run_id
+        "\n{}Run:    {} (redolab runs show {})\n",
+        report_place(run),
+        run.run_id,
+        run.run_id
     )
 }
 
-fn exit_code(verdict: Option<&Verdict>, strict: bool) -> ExitCode {
-    match verdict.map(|v| v.answer) {
+/// An invalid run ends as in every command, whatever its verdict is.
+fn exit_code(run: &Run, strict: bool) -> ExitCode {
+    if !run.validity.valid {
+        return ended(run, true);
+    }
+    match run.verdict.as_ref().map(|v| v.answer) {
         Some(Answer::Yes) => ExitCode::SUCCESS,
         Some(Answer::Conditional) if strict => ExitCode::from(VERDICT_NO),
         Some(Answer::Conditional) => ExitCode::SUCCESS,
         Some(Answer::No) => ExitCode::from(VERDICT_NO),
         Some(Answer::Undetermined) | None => ExitCode::from(INCOMPLETE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::begin::new_run;
+    use measure::judgement::{Durability, Performance, Scope, Verdict};
+    use measure::stack::Stack;
+    use std::path::Path;
+
+    #[test]
+    fn an_invalid_run_ends_with_4_whatever_its_verdict_is() {
+        let mut run = new_run(Path::new("/u01"), "file", Stack::default(), &[]);
+        run.verdict = Some(Verdict {
+            answer: Answer::No,
+            durability: Durability::Volatile,
+            performance: Performance::NoNeedStated,
+            scope: Scope::default(),
+            reasons: Vec::new(),
+            summary: "No: it is memory.".to_owned(),
+        });
+        let code = |run: &Run| format!("{:?}", exit_code(run, false));
+        assert_eq!(code(&run), format!("{:?}", ExitCode::from(VERDICT_NO)));
+        run.validity.add("busy_device", false, "others used it");
+        assert_eq!(code(&run), format!("{:?}", ExitCode::from(VERDICT_NO)));
+        run.validity.add("io_error", true, "a write failed");
+        assert_eq!(code(&run), format!("{:?}", ExitCode::from(INCOMPLETE)));
     }
 }

@@ -7,13 +7,16 @@ pub(crate) use crate::command_line::{command_line, without_password};
 
 use super::CommandError;
 use super::background::BackgroundArgs;
+use super::matrix::LogChoice;
 use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};
 use crate::experiment::plan::LogPlan;
+use crate::output::columns::Columns;
 use crate::output::file::{self, Audience, Inputs};
-use crate::output::{csv, json, progress, table};
+use crate::output::overview::View;
+use crate::output::{csv, json, markdown, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::IoEngine;
@@ -40,6 +43,8 @@ pub(crate) enum Format {
     FioJson,
     /// OpenMetrics text, for Prometheus and node_exporter
     Openmetrics,
+    /// Markdown with GitHub's tables, to be pasted into a ticket
+    Markdown,
 }
 
 /// Options of every command that prints a result.
@@ -48,13 +53,18 @@ pub(crate) struct OutputArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: Format,
+    /// Columns of the rows in tables, Markdown and CSV: study (those of study 003), or keys of CSV
+    /// such as workload,jobs,log_file_sync_p99_ms [default: the columns that people ask for first;
+    /// CSV has all]
+    #[arg(long, value_name = "NAMES", help_heading = "Output", value_parser = Columns::read)]
+    pub(crate) columns: Option<Columns>,
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print only the result and errors, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Print more details on standard error
+    /// Print every table and fact, and more details on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// What the command reads.
@@ -65,7 +75,18 @@ pub(crate) struct OutputArgs {
     pub(crate) budget: OnceLock<Arc<Budget>>,
 }
 
+/// What is shown where no columns are named.
+static USUAL: Columns = Columns::Usual;
+
 impl OutputArgs {
+    /// What is shown of a run.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            columns: self.columns.as_ref().unwrap_or(&USUAL),
+            verbose: self.verbose,
+        }
+    }
+
     pub(crate) fn progress(&self) -> progress::Progress {
         progress::Progress::new(progress::Mode::of_stderr(self.quiet, self.verbose))
     }
@@ -151,7 +172,11 @@ impl OutputArgs {
         let mut bytes = Vec::new();
         let written = match self.format {
             Format::Json => json::write(run, &mut bytes),
-            Format::Csv => csv::write(&[run], &mut bytes),
+            Format::Csv => csv::write_columns(&[run], self.view().columns, &mut bytes),
+            Format::Markdown => {
+                let text = markdown::text(run, self.view());
+                bytes.write_all(text.as_bytes())
+            }
             Format::FioJson | Format::Openmetrics => {
                 return Err(CommandError::usage(
                     "--format: fio-json and openmetrics are made from histograms, which only runs \
@@ -181,21 +206,24 @@ pub(crate) struct LogArgs {
         value_name = "METHOD",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::sync_method()
     )]
-    pub(crate) sync_method: SyncChoice,
+    pub(crate) sync_method: Vec<SyncChoice>,
     /// What writes the log: auto (a session that commits alone writes for itself, for several the
     /// faster of lgwr and inline), inline (a committing session writes for all that wait), lgwr (a
     /// dedicated log writer), workers=N (a log writer with N workers, from 1 to 8) or adaptive
-    /// (lgwr or workers, whichever is faster)
+    /// (lgwr or workers, whichever is faster). With compare, several values of this option, of --io,
+    /// of --sync-method and of --log-file-sync are targets of one comparison
     #[arg(
         long,
         value_name = "MODE",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::log_writer()
     )]
-    pub(crate) log_writer: LogWriter,
+    pub(crate) log_writer: Vec<LogWriter>,
     /// Bind the threads of the log writer to these CPUs, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log", value_parser = CpuList::read)]
     pub(crate) log_writer_cpu: Option<CpuList>,
@@ -205,9 +233,10 @@ pub(crate) struct LogArgs {
         long,
         value_name = "MODE",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::log_file_sync()
     )]
-    pub(crate) log_file_sync: Option<LogFileSync>,
+    pub(crate) log_file_sync: Vec<LogFileSync>,
     /// What makes the log writer write: commit (a commit with IMMEDIATE), third (a third of the log
     /// buffer is full), a size, a time, several of these, or none. Commits that WAIT for a trigger
     /// that never fires end when the row ends
@@ -255,9 +284,10 @@ pub(crate) struct LogArgs {
         value_name = "ENGINE",
         default_value = "auto",
         help_heading = "The log",
+        value_delimiter = ',',
         value_parser = values::io()
     )]
-    pub(crate) io: IoEngine,
+    pub(crate) io: Vec<IoEngine>,
     /// Largest number of batches in flight, from 1 to 8; more than 1 needs --log-writer lgwr and
     /// io_uring
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
@@ -284,28 +314,26 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// How the log is made and written.
+    /// How the log is made and written with these values.
     ///
     /// # Errors
     /// Options that do not go together, and what does.
-    pub(crate) fn plan(&self) -> Result<LogPlan, CommandError> {
-        self.check_depth()?;
+    pub(super) fn plan_with(&self, choice: &LogChoice) -> Result<LogPlan, CommandError> {
+        self.check_depth(choice)?;
         let plan = LogPlan {
             shape: Shape::new()
                 .block_bytes(self.block_size)
                 .groups(self.log_groups)
                 .file_bytes(self.log_file_size),
-            sync_method: self.sync_method.0,
-            log_writer: self.log_writer,
-            log_writer_cpus: self.log_writer_cpus()?,
-            log_file_sync: self
-                .log_file_sync
-                .unwrap_or(self.log_writer.usual_log_file_sync()),
+            sync_method: choice.method.0,
+            log_writer: choice.writer,
+            log_writer_cpus: self.log_writer_cpus(choice.writer)?,
+            log_file_sync: choice.sync.unwrap_or(choice.writer.usual_log_file_sync()),
             triggers: self.flush_triggers,
             buffer_bytes: usize::try_from(self.log_buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io: self.io,
+            io: choice.io,
             io_depth: self.io_depth,
             log_write_warning: self.log_write_warning,
             stripe: None,
@@ -321,8 +349,8 @@ impl LogArgs {
         Ok(plan)
     }
 
-    fn check_depth(&self) -> Result<(), CommandError> {
-        let overlaps = self.log_writer == LogWriter::Lgwr && self.io != IoEngine::Threads;
+    fn check_depth(&self, choice: &LogChoice) -> Result<(), CommandError> {
+        let overlaps = choice.writer == LogWriter::Lgwr && choice.io != IoEngine::Threads;
         let most = redo::writer::MAX_DEPTH as u32;
         if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
             return Err(CommandError::usage(format!(
@@ -334,12 +362,12 @@ impl LogArgs {
         Ok(())
     }
 
-    fn log_writer_cpus(&self) -> Result<Vec<usize>, CommandError> {
+    fn log_writer_cpus(&self, writer: LogWriter) -> Result<Vec<usize>, CommandError> {
         let Some(CpuList(cpus)) = &self.log_writer_cpu else {
             return Ok(Vec::new());
         };
         let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
-        if self.log_writer == LogWriter::Inline {
+        if writer == LogWriter::Inline {
             let why = "with --log-writer inline the sessions write; use auto, lgwr, workers=N or adaptive";
             return Err(refused(why.to_owned()));
         }
@@ -430,6 +458,10 @@ pub(crate) struct SafetyArgs {
     /// Print what would be done and written, then stop
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
+    /// Do not ask before more than 10 GiB are written. redolab asks only if standard input and
+    /// standard error are a terminal
+    #[arg(short, long, help_heading = "Safety")]
+    pub(crate) yes: bool,
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ mod live;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
+use super::members::MemberArgs;
+use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
@@ -25,14 +27,22 @@ const ROUNDS_MAX: u32 = 1000;
 /// Resamples at most.
 const RESAMPLES_MAX: u32 = 100_000;
 
+/// What to do, where nothing to compare was named.
+const NOTHING_NAMED: &str = "\
+compare: name what to compare
+  two stored runs, the base first:  redolab compare RUN last  (redolab runs lists them)
+  two devices, measured now:        redolab compare --on ssd=/u01 --on hdd=/u02
+  two sets of evidence:             redolab compare --label before=DIR --label after=DIR
+  all options:                      redolab compare --help";
+
 /// Options of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first run or target is the base; a ratio is the figure of another one divided by the figure of
 the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab runs
 export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of
-`redolab run`. Every round is stored as a run. The intervals treat rounds, not single commits, as
-independent.
+`redolab run`; without them with 1, 8 and 32 jobs, 2 s per row, and at most 256 MiB of redo per row.
+Every round is stored as a run. The intervals treat rounds, not single commits, as independent.
 
 --fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 if the whole interval is
 beyond the bound. A figure without an interval is compared with the bound itself. If the figure was
@@ -42,7 +52,9 @@ pass (2ms, 5000/s).
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
+  redolab compare --on ssd=/u01 --log-writer inline,lgwr --io threads,io_uring --jobs 8
   redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
+  redolab compare --on disk=/u01 --on ring=ring:/u01,/f01 --on race=race:/u01,/f01
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
 
@@ -59,22 +71,21 @@ are named in the rows or titles of one document, or each source is a cell of the
       --cell hdd,raw=2.html --cell ssd,asm=3.html --cell hdd,asm=4.html")]
 pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
-    #[arg(
-        value_name = "RUN",
-        required_unless_present_any = ["on", "cell", "label"],
-        conflicts_with = "on"
-    )]
+    #[arg(value_name = "RUN", conflicts_with = "on")]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device, the address of a database server
-    /// or a private server (postgres:/u01); at least twice
+    /// A target to measure: a name with a directory, a raw device, the address of a database
+    /// server, a private server (postgres:/u01) or members as `run --members` takes them
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or once with several
+    /// values of --log-writer, --io, --sync-method or --log-file-sync
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
-    /// twice, the base first. Evidence is read and not stored
+    /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
+    /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
     #[arg(
         long,
-        value_name = "NAME=SOURCE",
-        conflicts_with_all = ["on", "runs", "factor", "report"]
+        value_name = "NAME[=SOURCE]",
+        conflicts_with_all = ["runs", "factor"]
     )]
     label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
@@ -85,9 +96,13 @@ pub(crate) struct CompareArgs {
     /// repeat a cell for an interval
     #[arg(long, value_name = "LEVEL,LEVEL=SOURCE", requires = "factor")]
     cell: Vec<String>,
-    /// Number of rounds on each target; intervals need at least two
+    /// Number of rounds on each target; intervals need at least two, a decision at least five
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
+    /// Write each target with the sync method and I/O engine that its own probe finds fastest,
+    /// instead of the same ones for all
+    #[arg(long, requires = "on", conflicts_with = "sync_method")]
+    own_back_ends: bool,
     /// Exit with 3 if this condition is met, such as 'log_file_sync.p99 > +10%'
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
     fail_if: Vec<FailIf>,
@@ -106,6 +121,10 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
+    members: MemberArgs,
+    #[command(flatten)]
+    tags: TagArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -115,6 +134,9 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     if !args.factor.is_empty() {
         return by_factors(args);
     }
+    if args.runs.is_empty() && args.on.is_empty() && args.label.is_empty() {
+        return Err(CommandError::usage(NOTHING_NAMED));
+    }
     let labelled = args.label.iter().filter_map(|l| Some(l.split_once('=')?.1));
     let named = args.runs.iter().map(String::as_str).chain(labelled);
     named.for_each(|run| output.reads(run.as_ref()));
@@ -122,6 +144,10 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let store = args.options.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
+        if args.report.is_some() && !args.label.is_empty() {
+            let message = "--report: compares runs; sets of evidence (--label) have none";
+            return Err(CommandError::usage(message));
+        }
         match args.label.is_empty() {
             true => stored::compare(&args.runs, &store, &options)?,
             false => stored::compare_labels(&args.label, &store, &options)?,
@@ -130,8 +156,11 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let on = live::Asked {
             targets: &args.on,
             server: &args.server,
+            members: &args.members,
             rounds: args.rounds,
+            own_back_ends: args.own_back_ends,
             report: args.report.as_deref(),
+            notes: args.tags.notes(label_of_runs(&args.label)?)?,
         };
         match live::compare(&on, &args.options, &options, drivers)? {
             Some(comparison) => comparison,
@@ -147,6 +176,20 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         say_where(path);
     }
     Ok(ended(&comparison))
+}
+
+/// The label of runs that are measured now.
+fn label_of_runs(labels: &[String]) -> Result<Option<String>, CommandError> {
+    match labels {
+        [] => Ok(None),
+        [one] => {
+            let wrong = |why| CommandError::usage(format!("--label {one}: with --on, {why}"));
+            notes::label(one).map(Some).map_err(wrong)
+        }
+        _ => Err(CommandError::usage(
+            "--label: with --on, give one label for all runs",
+        )),
+    }
 }
 
 fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
@@ -193,7 +236,10 @@ fn no_such_format() -> CommandError {
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(format, Format::FioJson | Format::Openmetrics) {
+    if matches!(
+        format,
+        Format::FioJson | Format::Openmetrics | Format::Markdown
+    ) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -231,7 +277,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
+        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
         Format::Table => {
             bytes = comparison::text(found, style(args), output.verbose).into_bytes();
         }

@@ -3,17 +3,20 @@
 
 use super::CommandError;
 use super::common::{OutputArgs, audience};
+use super::question;
 use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
-use crate::output::progress::Phase;
+use crate::output::progress::{Mode, Phase, Progress};
 use crate::output::{file, report, slow_writes};
 use crate::signals::{self, Interrupt};
 use crate::store::Store;
+use measure::Nanos;
 use measure::run::Run;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where the report of a run goes.
 pub(super) struct ReportTo<'a> {
@@ -36,8 +39,12 @@ pub(super) struct Terminal<'a> {
     output: &'a OutputArgs,
     interrupt: Interrupt,
     report: Option<ReportTo<'a>>,
+    mode: Mode,
+    progress: Progress,
     phase: RefCell<Option<Phase>>,
     problem: Cell<Option<CommandError>>,
+    /// Questions are answered with yes.
+    agrees: bool,
 }
 
 impl<'a> Terminal<'a> {
@@ -51,13 +58,25 @@ impl<'a> Terminal<'a> {
         report: Option<ReportTo<'a>>,
     ) -> Result<Terminal<'a>, CommandError> {
         let failed = |e| CommandError::failed(format!("signal handlers: {e}"));
+        let mode = Mode::of_stderr(output.quiet, output.verbose).with_outcomes(output.quiet);
         Ok(Terminal {
             output,
             interrupt: signals::install().map_err(failed)?,
             report,
+            mode,
+            progress: Progress::new(mode),
             phase: RefCell::new(None),
             problem: Cell::new(None),
+            agrees: false,
         })
+    }
+
+    /// The terminal where `yes` answers every question.
+    pub(super) fn agreeing(self, yes: bool) -> Terminal<'a> {
+        Terminal {
+            agrees: yes,
+            ..self
+        }
     }
 
     /// Why a report was not written. A report that cannot be written costs neither the run nor its
@@ -104,7 +123,7 @@ impl Console for Terminal<'_> {
     }
 
     fn begin(&self, phase: &str, total: u64) {
-        let phase = self.output.progress().phase(phase, total);
+        let phase = self.progress.phase(phase, total);
         self.phase.replace(Some(phase));
     }
 
@@ -120,6 +139,10 @@ impl Console for Terminal<'_> {
         }
     }
 
+    fn remaining(&self, time: Nanos) {
+        self.progress.remaining(Duration::from_nanos(time.0));
+    }
+
     fn end(&self, outcome: Option<&str>) {
         if let (Some(phase), Some(outcome)) = (self.phase.take(), outcome) {
             phase.done(outcome);
@@ -130,6 +153,10 @@ impl Console for Terminal<'_> {
         &self.interrupt
     }
 
+    fn confirm(&self, question: &str) -> bool {
+        self.agrees || question::ask(question, &self.interrupt)
+    }
+
     fn allow(&self, budget: &Arc<Budget>) {
         let _ = self.output.budget.set(Arc::clone(budget));
     }
@@ -137,6 +164,10 @@ impl Console for Terminal<'_> {
     fn report(&self, run: &mut Run) {
         for warning in slow_writes::warnings(run) {
             self.say(&warning);
+        }
+        if self.mode == Mode::Bars {
+            // What follows is the result.
+            eprintln!();
         }
         let Some(to) = &self.report else {
             return;

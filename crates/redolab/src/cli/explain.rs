@@ -28,7 +28,7 @@ const QUICK_WARMUP: Nanos = Nanos::from_millis(200);
 const JOBS: u32 = 8;
 /// Busy threads per processor in the condition with more runnable threads than processors.
 const BUSY_PER_PROCESSOR: u32 = 2;
-/// A row ends early when it has written this much.
+/// Where no time is named, a row ends early when it has written this much.
 const ROW_BYTES: u64 = 1 << 30;
 /// COMMIT WRITE NOWAIT BATCH: how much could be committed if nobody waited.
 const NOWAIT_BATCH: CommitMode = CommitMode {
@@ -39,13 +39,12 @@ const NOWAIT_BATCH: CommitMode = CommitMode {
 /// Measures, and prints what a commit waits for.
 pub(super) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = plan(args)?;
-    let store = args.store.open()?;
+    let store = args.store.open_to_store()?;
     args.need.spared(&args.output);
     args.output.check_beside(&store)?;
     let report = args.report_to(&store);
-    let file = report.as_ref().map(|to| to.file("RUN"));
-    args.output.check_report(file.as_deref())?;
-    let terminal = Terminal::new(&args.output, report)?;
+    args.check_report(report.as_ref())?;
+    let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
     let Some(run) = conduct_explained(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -57,7 +56,7 @@ pub(super) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
 }
 
 fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
-    let log = args.places.log(args.log.plan()?);
+    let log = args.places.log(args.log.plan()?)?;
     let rows = rows(args, &log, machine::usable_cpus())?;
     Ok(ExplainPlan {
         target: target(args)?,
@@ -77,6 +76,7 @@ fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
                 thresholds: args.need.thresholds()?,
                 not_judged: Vec::new(),
             },
+            notes: args.notes.notes()?,
         },
     })
 }
@@ -97,7 +97,7 @@ fn rows(args: &CheckArgs, log: &LogPlan, processors: u32) -> Result<Vec<Spec>, C
     };
     let row = |workload: &Workload, commit_write: &str, way: LogFileSync, busy_threads| Spec {
         payload: args.load.payload(),
-        max_redo_bytes: ROW_BYTES,
+        max_redo_bytes: args.time.map_or(ROW_BYTES, |_| u64::MAX),
         condition: Some(RowCondition {
             commit_write: commit_write.to_owned(),
             log_file_sync: way.name().to_owned(),
@@ -153,7 +153,7 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     if let Some(slow) = slow_writes::table(run, style) {
         out.push_str(&format!("\n{slow}"));
     }
-    out.push_str(&verdict::findings(run, style, verbose));
+    out.push_str(&format!("\n{}", verdict::findings(run, style, verbose)));
     out.push_str(&super::check::places(run));
     out
 }

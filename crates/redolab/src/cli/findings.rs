@@ -17,7 +17,7 @@ use std::process::ExitCode;
 A file can override thresholds; give it to check with --thresholds FILE. Each of its lines has the
 form `name = 2.5` or `name = { value = 2.5, source = \"our service level\" }`.")]
 pub(crate) struct FindingsArgs {
-    /// Id of a finding, such as latency.peaks, or the first part of ids, such as stack
+    /// Id of a finding, such as latency.peaks, or the beginning of ids, such as stack or lat
     /// [default: all]
     id: Option<String>,
     /// Show the thresholds with the values that this file overrides
@@ -48,8 +48,14 @@ fn chosen(id: Option<&str>) -> Result<Vec<&'static CatalogueEntry>, CommandError
         let rest = e.id.strip_prefix(id.trim_end_matches('.'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
+    let begins = |e: &&CatalogueEntry| e.id.starts_with(id);
+    // A whole part, such as latency, before the beginning of one, such as lat.
     let found: Vec<&CatalogueEntry> = entries().filter(inside).collect();
     if !found.is_empty() {
+        return Ok(found);
+    }
+    let found: Vec<&CatalogueEntry> = entries().filter(begins).collect();
+    if !found.is_empty() && !id.is_empty() {
         return Ok(found);
     }
     let shared = |e: &&CatalogueEntry| {
@@ -59,9 +65,9 @@ fn chosen(id: Option<&str>) -> Result<Vec<&'static CatalogueEntry>, CommandError
             .count()
     };
     let near = entries().max_by_key(shared).filter(|e| shared(e) >= 4);
-    let hint = near.map_or_else(String::new, |e| format!("; did you mean {}?", e.id));
+    let hint = near.map_or_else(String::new, |e| format!(" Did you mean {}?", e.id));
     Err(CommandError::usage(format!(
-        "there is no finding `{}`{hint} `redolab findings` lists them all",
+        "there is no finding `{}`, and none whose id begins so.{hint} redolab findings lists them all",
         sanitize::line(id)
     )))
 }
@@ -77,8 +83,12 @@ mod tests {
         assert_eq!(count(Some("latency.peaks")), Ok(1));
         assert_eq!(count(Some("steady")), Ok(5));
         assert_eq!(count(Some("steady.")), Ok(5));
-        let wrong = count(Some("latency.peak")).expect_err("a part of a word is none");
-        assert!(wrong.contains("did you mean latency.peaks?"), "{wrong}");
+        assert_eq!(count(Some("latency.peak")), Ok(1));
+        assert_eq!(count(Some("lat")), count(Some("latency")));
+        let wrong = count(Some("latency.peeks")).expect_err("none begins so");
+        assert!(wrong.contains(" Did you mean latency.peaks? "), "{wrong}");
+        let wrong = count(Some("")).expect_err("nothing");
+        assert!(wrong.contains(". redolab findings lists"), "{wrong}");
         assert!(count(Some("\u{1b}[2Jx")).is_err_and(|e| !e.contains('\u{1b}')));
     }
 }

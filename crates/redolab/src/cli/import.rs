@@ -171,7 +171,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     };
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is reported before hours of reading.
-    let store = args.store.open()?;
+    let store = args.store.open_to_store()?;
     args.output.spares(&store);
     inputs
         .iter()

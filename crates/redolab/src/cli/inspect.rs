@@ -5,7 +5,7 @@ mod members;
 mod salvage;
 
 use super::common::ViewArgs;
-use super::values::MembersChoice;
+use super::members::MembersChoice;
 use super::{CommandError, FAILED};
 use crate::archived;
 use crate::inspection::{self, InspectedLog, InspectedSalvage, WantedInspection};
@@ -31,7 +31,8 @@ pub(crate) struct InspectArgs {
     #[arg(required_unless_present = "members")]
     path: Option<PathBuf>,
     /// The directories of a log with members, to be compared: mirror:PATH1,PATH2, race:PATH1,PATH2
-    /// or mirror:(race:A,B),(race:C,D). Exit code 1 if an opening with them would be refused
+    /// or mirror:(race:A,B),(race:C,D); or of a log with a ring: ring:DISK,RING or
+    /// failover:DISK,RING. Exit code 1 if an opening with them would be refused
     #[arg(
         long,
         value_name = "KIND:PATHS",

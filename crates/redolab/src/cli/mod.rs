@@ -20,8 +20,12 @@ mod findings;
 mod import;
 mod inspect;
 mod loads;
+mod matrix;
+mod members;
 mod need;
+mod notes;
 mod probe;
+mod question;
 mod redact;
 mod report;
 mod results;
@@ -305,6 +309,7 @@ impl From<StoreError> for CommandError {
         let code = match &error {
             StoreError::NoSuchRun { .. }
             | StoreError::NoRuns { .. }
+            | StoreError::FewRuns { .. }
             | StoreError::SeveralRuns { .. } => USAGE,
             StoreError::NoRow(_) => INCOMPLETE,
             _ => FAILED,

@@ -3,12 +3,17 @@
 
 use super::CommandError;
 use super::common::OutputArgs;
+use super::sources::source;
 use super::values;
 use crate::input;
+use crate::signals::Interrupt;
+use crate::store::Store;
+use analysis::findings::production::{self, AGREE_PCT, ProductionConflict, ProductionFigure};
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use measure::Nanos;
-use measure::judgement::Need;
+use measure::judgement::{Need, NeedQuantity, NeedSource};
+use measure::run::Run;
 use measure::stack::Declaration;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +34,12 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
+    /// Take the need from a production system: from a stored imported run, or from evidence that
+    /// `redolab import` reads (AWR or Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL
+    /// STATUS or pg_stat_wal, ...): commits and redo per second, sessions and the 99th percentile
+    /// of log file sync, as far as it contains them. --commit-rate, --redo-rate and --p99 override
+    #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]
+    need_from: Option<String>,
     /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::rated_bytes)]
     tbw: Option<u64>,
@@ -65,7 +76,56 @@ impl NeedArgs {
             p99_ns: self.p99.map(|p| p.0),
             rated_bytes: self.tbw.map(|bytes| bytes as f64),
             years: self.years,
+            ..Need::default()
         }
+    }
+
+    /// The need with what the evidence of `--need-from` adds, and lines that say so; `None` without
+    /// that option.
+    ///
+    /// # Errors
+    /// Evidence that cannot be read, contains no figure of a need, or contradicts itself.
+    pub(super) fn of_production(
+        &self,
+        store: &Store,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(Need, Vec<String>)>, CommandError> {
+        let Some(name) = &self.need_from else {
+            return Ok(None);
+        };
+        let run = source(name, store, interrupt)?;
+        let refused = |why: String| CommandError::usage(format!("--need-from {name}: {why}"));
+        if run.imported.is_none() {
+            return Err(refused(
+                "this run was measured by redolab, and shows what a device can do, not what is \
+                 needed; name a run that `redolab import` stored, or a file of evidence"
+                    .to_owned(),
+            ));
+        }
+        let mut need = self.need();
+        let is_open = |quantity| match quantity {
+            NeedQuantity::CommitRate => need.commit_rate.is_none(),
+            NeedQuantity::RedoRate => need.redo_bytes_per_s.is_none(),
+            NeedQuantity::P99 => need.p99_ns.is_none(),
+            NeedQuantity::Sessions => true,
+        };
+        let found = production::of(&run, is_open).map_err(|e| refused(conflict(&e)))?;
+        let is_rate = |figure: &ProductionFigure| figure.quantity != NeedQuantity::Sessions;
+        if !found.iter().any(is_rate) && need == Need::default() {
+            return Err(refused(nothing(&run)));
+        }
+        let absent = NeedQuantity::ALL.into_iter();
+        let absent = absent.filter(|q| is_open(*q) && found.iter().all(|f| f.quantity != *q));
+        let absent: Vec<&str> = absent.map(NeedQuantity::words).collect();
+        let mut lines = vec![format!("The need, from {name}:")];
+        for figure in found {
+            lines.push(format!("  {} ({})", figure.shown(), figure.place));
+            take(&mut need, figure);
+        }
+        if !absent.is_empty() {
+            lines.push(format!("  not in this evidence: {}", absent.join(", ")));
+        }
+        Ok(Some((need, lines)))
     }
 
     /// What the user declares.
@@ -73,9 +133,11 @@ impl NeedArgs {
         self.declare.clone()
     }
 
-    /// Keeps results off the file of thresholds.
+    /// Keeps results off the files that are read.
     pub(crate) fn spared(&self, output: &OutputArgs) {
         self.thresholds.iter().for_each(|path| output.reads(path));
+        let evidence = self.need_from.iter().map(Path::new);
+        evidence.for_each(|path| output.reads(path));
     }
 
     /// What overrides the built-in thresholds, as text that was read once already; empty for none.
@@ -87,6 +149,59 @@ impl NeedArgs {
         let text = self.thresholds.as_ref().map(read).transpose()?;
         Ok(text.unwrap_or_default())
     }
+}
+
+/// Takes a figure of evidence over, with its place.
+fn take(need: &mut Need, figure: ProductionFigure) {
+    let ProductionFigure {
+        quantity,
+        value,
+        place,
+    } = figure;
+    match quantity {
+        NeedQuantity::CommitRate => need.commit_rate = Some(value),
+        NeedQuantity::RedoRate => need.redo_bytes_per_s = Some(value),
+        // Casts saturate.
+        NeedQuantity::Sessions => need.sessions = Some(value as u32),
+        NeedQuantity::P99 => need.p99_ns = Some(value as u64),
+    }
+    need.sources.push(NeedSource { quantity, place });
+}
+
+/// Figures that contradict each other, and what to do.
+fn conflict(found: &ProductionConflict) -> String {
+    let figures = found.figures.iter();
+    let figures: Vec<String> = figures
+        .map(|f| format!("{} ({})", f.shown(), f.place))
+        .collect();
+    let option = match found.quantity {
+        NeedQuantity::CommitRate => "state it with --commit-rate",
+        NeedQuantity::RedoRate => "state it with --redo-rate",
+        NeedQuantity::P99 => "state it with --p99",
+        NeedQuantity::Sessions => "name the evidence of one system",
+    };
+    format!(
+        "{} differ by more than {AGREE_PCT} %: {}; name one file, or {option}",
+        found.quantity.words(),
+        figures.join(", ")
+    )
+}
+
+/// Why the evidence makes no need, and what would.
+fn nothing(run: &Run) -> String {
+    let imported = run.imported.iter();
+    let mut kinds: Vec<&str> = imported
+        .flat_map(|i| i.sources.iter().map(|source| source.kind.as_str()))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    format!(
+        "the evidence ({}) contains no commits per second, redo per second or 99th percentile of log \
+         file sync. Rates of counters need two readings with their times, such as SELECT now(), * \
+         FROM pg_stat_wal twice, or redolab collect. Or state the need with --commit-rate, --redo-rate \
+         and --p99",
+        kinds.join(", ")
+    )
 }
 
 /// The built-in thresholds, with what the file at `path` overrides.

@@ -12,6 +12,7 @@ use crate::output::{placement, table, verdict};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
+use measure::run::RunNotes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,11 +54,12 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
             allow_busy: args.safety.allow_busy,
             dry_run: args.safety.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         },
     };
-    let store = args.store.open()?;
+    let store = args.store.open_to_store()?;
     args.output.check_beside(&store)?;
-    let terminal = Terminal::new(&args.output, None)?;
+    let terminal = Terminal::new(&args.output, None)?.agreeing(args.safety.yes);
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -65,7 +67,7 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     args.output.emit_run(&run, |style| {
         let shown = verdict::findings(&run, style, verbose);
         let places = placement::text(&run, style);
-        format!("{}{places}{shown}", table::floor(&run, style))
+        format!("{}{places}\n{shown}", table::floor(&run, style))
     })?;
     Ok(ended(&run, true))
 }

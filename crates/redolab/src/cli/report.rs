@@ -13,11 +13,18 @@ use std::process::ExitCode;
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the first characters of its id if no other run has them, or `last`
+    /// The run: its id, the first characters of its id if no other run has them, its label, or
+    /// `last`
     run: String,
-    /// File of the report [default: redolab-RUN.html in the current directory]
+    /// File to write. A name that ends with `.md` gets the answer, figures and findings as
+    /// Markdown for a ticket, every other name the report [default: redolab-RUN.html in the
+    /// current directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write one figure of the report as SVG, such as `answer` (the figure at the top); an
+    /// unknown id lists all [default file: redolab-RUN-ID.svg]
+    #[arg(long, value_name = "ID")]
+    figure: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -26,15 +33,82 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     let id = store.resolve(&args.run)?;
     let (mut run, complete) = store.load_any(&id)?;
-    let default = || PathBuf::from(format!("redolab-{id}.html"));
-    let path = args.output.clone().unwrap_or_else(default);
+    let kind = ReportKind::of(args)?;
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| kind.default_path(&id));
     let mut inputs = Inputs::default();
     inputs.add_folder(store.path());
     file::check(&path, &inputs)?;
-    let html = report::html(&store, &mut run);
-    file::write(&path, html.as_bytes(), audience(&run), &inputs)?;
+    let text = match &kind {
+        ReportKind::Page => report::html(&store, &mut run),
+        ReportKind::Markdown => analysis::report::markdown(&run),
+        ReportKind::Figure(figure) => {
+            report::figure(&store, &mut run, figure).map_err(|known| no_figure(figure, &known))?
+        }
+    };
+    file::write(&path, text.as_bytes(), audience(&run), &inputs)?;
     say_where(&path);
     Ok(ended(&run, complete))
+}
+
+/// What is written of a run.
+enum ReportKind {
+    Page,
+    Markdown,
+    Figure(String),
+}
+
+impl ReportKind {
+    fn of(args: &ReportArgs) -> Result<ReportKind, CommandError> {
+        let extension = args.output.as_ref().and_then(|path| path.extension());
+        let extension = extension.map(|e| e.to_string_lossy().to_ascii_lowercase());
+        match (&args.figure, extension.as_deref()) {
+            (Some(_), Some("png")) => Err(CommandError::usage(
+                "a figure is written as SVG, not as PNG: name a file that ends with .svg, which browsers, \
+                 office programs and wikis show. To make a PNG of it: rsvg-convert -z 2 -o x.png x.svg, \
+                 or open it in a browser"
+                    .to_owned(),
+            )),
+            (Some(figure), None | Some("svg")) => Ok(ReportKind::Figure(figure.clone())),
+            (Some(_), Some(other)) => Err(CommandError::usage(format!(
+                "a figure is written as SVG: name a file that ends with .svg, not with .{other}"
+            ))),
+            (None, Some("svg" | "png")) => Err(CommandError::usage(
+                "--figure ID is missing: which figure? --figure answer is the one at the top of the report"
+                    .to_owned(),
+            )),
+            (None, Some("md")) => Ok(ReportKind::Markdown),
+            (None, _) => Ok(ReportKind::Page),
+        }
+    }
+
+    fn default_path(&self, id: &str) -> PathBuf {
+        PathBuf::from(match self {
+            ReportKind::Page => format!("redolab-{id}.html"),
+            ReportKind::Markdown => format!("redolab-{id}.md"),
+            ReportKind::Figure(figure) => {
+                let plain = figure.chars().filter(char::is_ascii_alphanumeric);
+                format!("redolab-{id}-{}.svg", plain.collect::<String>())
+            }
+        })
+    }
+}
+
+/// The figures that there are, where an unknown one is asked for.
+fn no_figure(figure: &str, known: &[(String, String)]) -> CommandError {
+    let list: Vec<String> = known
+        .iter()
+        .map(|(id, caption)| format!("  {id:<8} {caption}"))
+        .collect();
+    CommandError::usage(match list.is_empty() {
+        true => "the report of this run has no figure: nothing was measured".to_owned(),
+        false => format!(
+            "the report of this run has no figure `{figure}`. It has:\n{}",
+            list.join("\n")
+        ),
+    })
 }
 
 /// Says where a report is.

@@ -6,6 +6,7 @@ use super::common::{
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::notes::NotesArgs;
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
 use crate::experiment::ladder;
@@ -15,11 +16,11 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, layers, nodes, slow_writes, table, verdict, workers};
+use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::Run;
+use measure::run::RunNotes;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
     CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
@@ -39,6 +40,7 @@ across the flush threshold of 1 MB. Unlike the study, it has no archiving and no
 Loops are closed. --rate makes an open loop: each latency then counts from the time when its commit
 was due.
 
+  redolab run /u02 --jobs 1,8,32
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
@@ -46,9 +48,12 @@ was due.
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     /// A directory on the device, a raw block device (which needs --destroy), or the address of a
-    /// database server (postgres://user@host/database, mariadb://user@host/database)
-    #[arg(long = "on", value_name = "PATH", default_value = ".")]
-    path: PathBuf,
+    /// database server (postgres://user@host/database, mariadb://user@host/database) [default: .]
+    #[arg(value_name = "PATH", group = "path")]
+    place: Option<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "PATH", group = "path")]
+    on: Option<PathBuf>,
     /// Run on the null device, to measure redolab's own overhead
     #[arg(long, conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"])]
     null: bool,
@@ -69,6 +74,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
+    notes: NotesArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -88,12 +95,13 @@ pub(crate) struct RunOptions {
     /// 1,2,8,32,64; storm 20, size-sweep 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
     jobs: Option<Ladder>,
-    /// Measured time of each row, such as 30s [default: 10s]
+    /// Measured time of each row, such as 30s [default: 10s; compare 2s]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     time: Option<Nanos>,
-    /// Warm-up time before each row, not measured, such as 500ms; 0 for none
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
-    warmup: Nanos,
+    /// Warm-up time before each row, not measured, such as 500ms; 0 for none [default: 2s; compare
+    /// 500ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    warmup: Option<Nanos>,
     /// End each row after this many commits of each session, such as 5000 or 200k, instead of after
     /// a time [default of storm: 200000]
     #[arg(
@@ -143,30 +151,73 @@ pub(crate) struct RunOptions {
     pub(super) store: StoreArgs,
 }
 
-/// Measured time of a row when none is named.
-const TIME: Nanos = Nanos::from_secs(10);
+/// What is measured where the options do not say it.
+struct Unnamed {
+    time: Nanos,
+    warmup: Nanos,
+    jobs: &'static [u32],
+    /// A row ends with so much redo, where its time was not named.
+    row_bytes: u64,
+}
+
+impl Unnamed {
+    /// Of `run`.
+    const RUN: Unnamed = Unnamed {
+        time: Nanos::from_secs(10),
+        warmup: Nanos::from_secs(2),
+        jobs: &DEFAULT_JOBS,
+        row_bytes: u64::MAX,
+    };
+    /// Of a round of `compare`: each row is measured in every round, on every target.
+    const ROUND: Unnamed = Unnamed {
+        time: Nanos::from_secs(2),
+        warmup: Nanos::from_millis(500),
+        jobs: &[1, 8, 32],
+        row_bytes: 256 << 20,
+    };
+}
+
 /// Rows of a run at most: more is a typing error.
 const MAX_ROWS: usize = 1024;
 
+/// What is measured in each round of a comparison.
+pub(super) struct RoundOptions {
+    /// The measurement, with the first of the logs.
+    pub(super) measured: MeasurementPlan,
+    /// The logs that the options name, with their names; the name of a single one is empty.
+    pub(super) logs: Vec<(String, LogPlan)>,
+}
+
 impl RunOptions {
-    /// What is measured, wherever it is.
+    /// What is measured in a round of several, which writes less by default; and the logs that the
+    /// options name, with their names.
     ///
     /// # Errors
     /// The option that is wrong, and what it takes.
-    pub(super) fn plan(&self, events: bool) -> Result<MeasurementPlan, CommandError> {
-        self.plan_on(1, events)
+    pub(super) fn plan_of_rounds(&self) -> Result<RoundOptions, CommandError> {
+        let logs = self.log.plans()?;
+        let log = logs.first().map(|(_, log)| log.clone()).unwrap_or_default();
+        let measured = self.planned(1, log, false, &Unnamed::ROUND)?;
+        Ok(RoundOptions { measured, logs })
     }
 
-    /// As [`RunOptions::plan`], on so many logs, each with the sessions that are asked for.
+    /// What is measured on so many logs, each with the sessions that are asked for.
     fn plan_on(&self, nodes: u32, events: bool) -> Result<MeasurementPlan, CommandError> {
-        let mut rows = specs(self)?;
+        self.planned(nodes, self.log.plan()?, events, &Unnamed::RUN)
+    }
+
+    fn planned(
+        &self,
+        nodes: u32,
+        log: LogPlan,
+        events: bool,
+        unnamed: &Unnamed,
+    ) -> Result<MeasurementPlan, CommandError> {
+        let mut rows = specs(self, unnamed)?;
         for row in &mut rows {
             on_nodes(row, nodes)?;
         }
-        let log = LogPlan {
-            nodes,
-            ..self.log.plan()?
-        };
+        let log = LogPlan { nodes, ..log };
         fits::ends(&rows, &log.triggers)?;
         fits::sweep_fits(&rows, &log)?;
         Ok(MeasurementPlan {
@@ -179,24 +230,30 @@ impl RunOptions {
             allow_busy: self.safety.allow_busy,
             dry_run: self.safety.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         })
     }
 }
 
 pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    let (path, options) = (&args.path, &args.options);
+    let options = &args.options;
+    let named = args.place.as_deref().or(args.on.as_deref());
+    let path = named.unwrap_or(Path::new("."));
     let nodes = args.nodes.clone().unwrap_or_default();
     if args.null && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
             "--nodes: the null device takes a number of logs",
         ));
     }
-    if args.path != Path::new(".") && !nodes.directories.is_empty() {
+    if named.is_some() && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
-            "--nodes names the directory of each log; leave --on away, or use a number of logs",
+            "--nodes names the directory of each log; leave PATH away, or use a number of logs",
         ));
     }
     let measured = options.plan_on(nodes.count, args.events.events)?;
+    if args.null && args.events.events {
+        fits::events_fit(&measured.rows)?;
+    }
     let plan = ExperimentPlan {
         target: match (args.null, args.places.target().or_else(|| nodes.target())) {
             (true, _) => PlannedTarget::Null,
@@ -204,17 +261,20 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
             (false, None) => args.driver.target(&options.safety, path)?,
         },
         measured: MeasurementPlan {
-            log: args.places.log(measured.log),
+            log: args.places.log(measured.log)?,
+            notes: args.notes.notes()?,
             ..measured
         },
     };
-    let (output, store) = (&options.output, options.store.open()?);
+    let (output, store) = (&options.output, options.store.open_to_store()?);
     output.check_beside(&store)?;
-    let terminal = Terminal::new(output, None)?;
+    let terminal = Terminal::new(output, None)?.agreeing(options.safety.yes);
     let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;
+    output.emit_stored(&store, &run, |style| {
+        overview::text(&run, output.view(), style)
+    })?;
     Ok(ended(&run, true))
 }
 
@@ -241,26 +301,6 @@ fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
     }
     row.jobs = jobs;
     Ok(())
-}
-
-/// The tables of a run, and what it shows.
-fn text(run: &Run, style: table::Style, verbose: bool) -> String {
-    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
-    if let Some(workers) = workers::workers(run, style) {
-        text.push_str(&format!("\n{workers}"));
-    }
-    if let Some(nodes) = nodes::nodes(run, style) {
-        text.push_str(&format!("\n{nodes}"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        text.push_str(&format!("\n{slow}"));
-    }
-    if let Some(layers) = layers::layers(run, style) {
-        text.push_str(&format!("\n{layers}"));
-    }
-    text.push_str(&back_end::text(run, style));
-    text.push_str(&verdict::findings(run, style, verbose));
-    text
 }
 
 /// The workloads that the options name: one, or a sweep's points.
@@ -301,7 +341,11 @@ fn workloads(args: &RunOptions) -> Result<Vec<Workload>, CommandError> {
 }
 
 /// Jobs, and commits of each session, when none are named.
-fn defaults(args: &RunOptions, workload: &str) -> Result<(Vec<u32>, Option<u64>), CommandError> {
+fn defaults(
+    args: &RunOptions,
+    workload: &str,
+    unnamed: &Unnamed,
+) -> Result<(Vec<u32>, Option<u64>), CommandError> {
     let timed = args.time.is_some() || args.soak.is_some() || args.load.rate.is_some();
     match workload {
         STORM if timed => Err(CommandError::usage(
@@ -315,21 +359,23 @@ fn defaults(args: &RunOptions, workload: &str) -> Result<(Vec<u32>, Option<u64>)
         SIZE_SWEEP => Ok((vec![1], args.commits)),
         _ if args.load.rate.is_some() => Ok((vec![OPEN_JOBS], None)),
         _ if args.soak.is_some() => Ok((vec![SOAK_JOBS], None)),
-        _ => Ok((DEFAULT_JOBS.to_vec(), args.commits)),
+        _ => Ok((unnamed.jobs.to_vec(), args.commits)),
     }
 }
 
-fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
+fn specs(args: &RunOptions, unnamed: &Unnamed) -> Result<Vec<Spec>, CommandError> {
     let workloads = workloads(args)?;
     let api = args.sessions.api()?;
-    let (jobs, commits) = defaults(args, &args.workload.name)?;
+    let (jobs, commits) = defaults(args, &args.workload.name, unnamed)?;
     let ladder = match &args.jobs {
         Some(ladder) => args.sessions.jobs(ladder)?,
         None => jobs,
     };
     let soak = args.soak;
-    let time = soak.or(args.time).unwrap_or(TIME);
-    let (warmup, cpu_per_txn) = (args.warmup, args.cpu_per_txn);
+    let named = soak.or(args.time);
+    let time = named.unwrap_or(unnamed.time);
+    let (warmup, cpu_per_txn) = (args.warmup.unwrap_or(unnamed.warmup), args.cpu_per_txn);
+    let whole = named.is_some() || commits.is_some() || args.load.rate.is_some();
     if commits == Some(0) {
         return Err(CommandError::usage("--time and --commits must be over 0"));
     }
@@ -347,6 +393,7 @@ fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
         arrivals,
         payload,
         soak: soak.is_some(),
+        max_redo_bytes: if whole { u64::MAX } else { unnamed.row_bytes },
         ..Spec::closed(workload.clone(), jobs, time, warmup)
     };
     let rows = workloads

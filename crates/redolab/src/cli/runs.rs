@@ -2,11 +2,13 @@
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
-use super::{CommandError, FAILED, ended};
+use super::{CommandError, FAILED, ended, notes};
 use crate::input;
+use crate::output::differences::RunDifferences;
 use crate::output::stored::{self, Listing};
-use crate::store::{LAST, Store};
+use crate::store::Store;
 use clap::{Args, Subcommand};
+use measure::run::RunNotes;
 use measure::words::sanitize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +16,9 @@ use std::process::ExitCode;
 /// Options of `runs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Name a run by its id, by the first characters of its id if no other run has them, or by `last`.")]
+Name a run by its id, by the first characters of its id if no other run has them, by `last` or by its
+label (the newest run with it). `last~1` is the run before the newest, LABEL~1 the one before the
+newest with that label.")]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
@@ -33,6 +37,27 @@ enum RunsCommand {
         #[command(flatten)]
         output: Box<OutputArgs>,
     },
+    /// Add a label or tags to a finished run
+    Tag {
+        /// The run
+        id: String,
+        /// What to note, such as volume=gp3; replaces the value that the key has
+        #[arg(value_name = "KEY=VALUE", value_parser = notes::tag)]
+        tags: Vec<(String, String)>,
+        /// Label of the run; replaces the one that it has
+        #[arg(long, value_name = "NAME", value_parser = notes::label)]
+        label: Option<String>,
+    },
+    /// Print in which options and in what of its environment two runs differ; `compare` compares
+    /// their figures
+    Diff {
+        /// The base
+        a: String,
+        /// The other run
+        b: String,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Export a run: as one JSON file (with its intervals) for another store, or as files for other
     /// programs
     Export(ExportArgs),
@@ -44,7 +69,7 @@ enum RunsCommand {
     },
     /// Delete runs permanently
     Delete {
-        /// The runs, each by its id; `last` is not accepted here
+        /// The runs, each by its id; `last` and labels are not accepted here
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -57,6 +82,12 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
         None => list(&args.store.open()?, &ViewArgs::default()),
         Some(RunsCommand::List(view)) => list(&args.store.open()?, view),
         Some(RunsCommand::Show { id, output }) => show(&args.store.open()?, id, output),
+        Some(RunsCommand::Tag { id, tags, label }) => tag(
+            &args.store.open()?,
+            id,
+            notes::collected(label.clone(), tags)?,
+        ),
+        Some(RunsCommand::Diff { a, b, view }) => diff(&args.store.open()?, (a, b), view),
         Some(RunsCommand::Export(wanted)) => {
             let store = args.store.open()?;
             let id = store.resolve(&wanted.id)?;
@@ -85,9 +116,34 @@ fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, Comman
     let id = store.resolve(id)?;
     let (run, complete) = store.load_any(&id)?;
     output.emit_stored(store, &run, |style| {
-        stored::tables(&run, style, output.verbose)
+        stored::tables(&run, output.view(), style)
     })?;
     Ok(ended(&run, complete))
+}
+
+fn tag(store: &Store, id: &str, more: RunNotes) -> Result<ExitCode, CommandError> {
+    if more.is_empty() {
+        let message = "runs tag: give KEY=VALUE, such as volume=gp3, or --label NAME";
+        return Err(CommandError::usage(message));
+    }
+    let id = store.resolve(id)?;
+    let all = store.note(&id, &more)?;
+    let label = all
+        .label
+        .as_deref()
+        .map_or_else(String::new, |label| format!(" {label}"));
+    eprintln!("{id}:{} {}", sanitize::line(&label), all.tags_in_words());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn diff(store: &Store, (a, b): (&str, &str), view: &ViewArgs) -> Result<ExitCode, CommandError> {
+    let load =
+        |name: &str| -> Result<_, CommandError> { Ok(store.load_any(&store.resolve(name)?)?.0) };
+    let found = RunDifferences::of(&load(a)?, &load(b)?)
+        .map_err(|e| CommandError::failed(format!("runs diff: {e}")))?;
+    view.spares(store);
+    view.emit(&found, |style| found.text(style))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
@@ -112,11 +168,16 @@ fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
 fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
     let mut found = Vec::new();
     for id in ids {
-        if id == LAST {
-            let message = "runs delete: name the run by its id; `last` may be a different run now";
+        let named = store.resolve(id)?;
+        if !named.starts_with(id.as_str()) {
+            let message = format!(
+                "runs delete {}: name the run by its id ({named}); `last` or a label may be a different \
+                 run now",
+                sanitize::line(id)
+            );
             return Err(CommandError::usage(message));
         }
-        found.push(store.resolve(id)?);
+        found.push(named);
     }
     found.sort();
     found.dedup();

@@ -30,6 +30,13 @@ impl StoreArgs {
         Ok(Store::open(&self.path()?)?)
     }
 
+    /// Opens the store of a command that measures: what is measured can be stored there.
+    pub(crate) fn open_to_store(&self) -> Result<Store, CommandError> {
+        let store = self.open()?;
+        store.check_writable()?;
+        Ok(store)
+    }
+
     /// Where the store is, whether or not it exists.
     pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         let env = |name: &str| std::env::var_os(name);

@@ -2,9 +2,10 @@
 
 use super::CommandError;
 use super::common::SafetyArgs;
-use super::values::{MembersChoice, NodesChoice, StripeChoice};
+use super::members::{MemberArgs, MembersChoice};
+use super::values::{NodesChoice, StripeChoice};
 use crate::experiment::plan::{
-    LogPlan, ManagedServerPlan, MembersPlan, PlannedTarget, StripePlan, TargetAddress,
+    LogPlan, ManagedServerPlan, PlannedTarget, StripePlan, TargetAddress,
 };
 use clap::Args;
 use measure::driver::DriverKind;
@@ -58,9 +59,11 @@ pub(crate) struct PlacesArgs {
         conflicts_with_all = ["path", "destroy", "driver"]
     )]
     stripe: Option<StripeChoice>,
-    /// Write the whole log to several directories, which are on different devices:
-    /// mirror:PATH1,PATH2 (a commit waits for all), race:PATH1,PATH2 (a commit waits for the first,
-    /// as with smart flash logging) or mirror:(race:A,B),(race:C,D). The floor is that of the first
+    /// Put the log in several directories, which are on different devices: mirror:PATH1,PATH2 (a
+    /// commit waits for all), race:PATH1,PATH2 (a commit waits for the first, as with smart flash
+    /// logging), mirror:(race:A,B),(race:C,D), ring:DISK,RING (RING is a small file that holds what
+    /// the disk does not have yet, --ring-size) or failover:DISK,RING (the ring is written only
+    /// when the disk does not answer in time, --failover-delay). The floor is that of the first
     /// directory
     #[arg(
         long,
@@ -70,9 +73,8 @@ pub(crate) struct PlacesArgs {
         conflicts_with_all = ["path", "destroy", "driver", "stripe"]
     )]
     members: Option<MembersChoice>,
-    /// Accept directories of --stripe or --members that are on the same device
-    #[arg(long, help_heading = "Safety", requires = "several")]
-    force_same_device: bool,
+    #[command(flatten)]
+    of_members: MemberArgs,
 }
 
 impl PlacesArgs {
@@ -84,23 +86,29 @@ impl PlacesArgs {
     }
 
     /// The log of `plan` over these directories.
-    pub(crate) fn log(&self, plan: LogPlan) -> LogPlan {
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    ///
+    /// # Errors
+    /// An option of members that changes nothing here, or is not possible.
+    pub(crate) fn log(&self, plan: LogPlan) -> Result<LogPlan, CommandError> {
+        let (members, options) = (self.members.as_ref(), &self.of_members);
+        options.check(members.into_iter(), self.stripe.is_some())?;
         let stripe = self.stripe.as_ref().map(|stripe| StripePlan {
             width: stripe.width,
-            directories: count(stripe.directories.len()),
-            same_device: self.force_same_device,
+            directories: u32::try_from(stripe.directories.len()).unwrap_or(u32::MAX),
+            same_device: options.same_device(),
         });
-        let members = self.members.as_ref().map(|members| MembersPlan {
-            members: count(members.directories.len()),
-            cell: count(members.cell),
-            same_device: self.force_same_device,
-        });
-        LogPlan {
+        Ok(LogPlan {
             stripe,
-            members,
+            members: members.map(|members| options.plan(members)).transpose()?,
             ..plan
-        }
+        })
+    }
+}
+
+impl MembersChoice {
+    /// The directories as a target.
+    pub(crate) fn target(&self) -> Option<PlannedTarget> {
+        over(&self.directories)
     }
 }
 
@@ -187,6 +195,11 @@ pub(crate) struct DriverArgs {
 }
 
 impl ServerArgs {
+    /// A driver was named for all targets.
+    pub(crate) fn names_driver(&self) -> bool {
+        self.driver.is_some()
+    }
+
     /// The private server at a path that a user wrote, where one is asked for.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use drivers::tprocc::WAREHOUSES;
 use drivers::tprocc::load::{LoadOptions, LoadProgress};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverKind};
+use measure::run::RunNotes;
 use measure::units::parse_duration;
 use measure::words::sanitize;
 use measure::workload::{TPROC_C_NOTICE, Workload};
@@ -254,9 +255,10 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
             allow_busy: args.allow_busy,
             dry_run: args.dry_run,
             judgement: JudgementPlan::default(),
+            notes: RunNotes::default(),
         },
     };
-    let (output, store) = (&args.output, args.store.open()?);
+    let (output, store) = (&args.output, args.store.open_to_store()?);
     output.check_beside(&store)?;
     let terminal = Terminal::new(output, None)?;
     output.say(TPROC_C_NOTICE);
@@ -267,7 +269,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
         let findings = verdict::findings(&run, style, output.verbose);
         let layers = layers::layers(&run, style);
         let layers = layers.map_or_else(String::new, |text| format!("\n{text}"));
-        format!("{}{layers}{findings}", tproc_c::rows(&run, style))
+        format!("{}{layers}\n{findings}", tproc_c::rows(&run, style))
     })?;
     Ok(ended(&run, true))
 }

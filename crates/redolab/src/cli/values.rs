@@ -87,51 +87,6 @@ impl std::str::FromStr for StripeChoice {
     }
 }
 
-/// Members as `mirror:PATH1,PATH2`, `race:PATH1,PATH2` or `mirror:(race:A,B),(race:C,D)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MembersChoice {
-    /// Members of a cell, which race.
-    pub(crate) cell: usize,
-    pub(crate) directories: Vec<PathBuf>,
-}
-
-impl std::str::FromStr for MembersChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<MembersChoice, String> {
-        const USE: &str = "name what they do and the directories, such as mirror:/u01,/u02 or \
-                           race:/u01,/f01 or mirror:(race:/u01,/f01),(race:/u02,/f02)";
-        let (kind, rest) = text.split_once(':').ok_or(USE)?;
-        let cells = match (kind, rest.strip_prefix('(')) {
-            ("mirror", Some(cells)) => {
-                let cells = cells.strip_suffix(')').ok_or(USE)?;
-                let races = cells.split("),(").map(|race| race.strip_prefix("race:"));
-                let races: Option<Vec<&str>> = races.collect();
-                let races = races.ok_or(USE)?;
-                races
-                    .into_iter()
-                    .map(directories)
-                    .collect::<Result<Vec<_>, _>>()?
-            }
-            ("mirror", None) => {
-                let all = directories(rest)?;
-                all.into_iter().map(|directory| vec![directory]).collect()
-            }
-            ("race", None) => vec![directories(rest)?],
-            _ => return Err(USE.to_owned()),
-        };
-        let cell = cells.first().map_or(0, Vec::len);
-        if cells.iter().any(|other| other.len() != cell) {
-            return Err("the races of a mirror have as many directories each".to_owned());
-        }
-        let directories = cells.concat();
-        match directories.len() {
-            2..=16 => Ok(MembersChoice { cell, directories }),
-            count => Err(format!("{count} directories; name from 2 to 16")),
-        }
-    }
-}
-
 /// Logs at most that are measured together.
 pub(crate) const MAX_NODES: u32 = 16;
 
@@ -180,7 +135,7 @@ impl std::str::FromStr for NodesChoice {
 }
 
 /// Directories that are separated by commas.
-fn directories(text: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn directories(text: &str) -> Result<Vec<PathBuf>, String> {
     let named: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
     match named.iter().any(|path| path.as_os_str().is_empty()) {
         true => Err("a directory without a name; separate directories by one comma".to_owned()),

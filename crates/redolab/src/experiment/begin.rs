@@ -22,6 +22,7 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
         created: now_rfc3339(),
         origin: Origin::Measured,
         redolab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: command.to_vec(),
         target: Target {
             kind: kind.to_owned(),
@@ -64,6 +65,7 @@ pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Optio
     };
     run.target.stack.declared = plan.judgement.declared.clone();
     run.need = plan.judgement.need.clone();
+    run.notes = plan.notes.clone();
     if !plan.rows.is_empty() {
         run.workload = workload_info(&plan.rows);
     }
@@ -94,6 +96,7 @@ pub(super) fn describe_members(run: &mut Run, target: &LoadTarget) {
         (&mut run.target.facts, target.driver.facts())
     {
         noted.members = found.members;
+        noted.ring = found.ring;
     }
 }
 

@@ -8,6 +8,7 @@
 use super::Failure;
 use super::background;
 use super::begin::{begin_events, describe, describe_members, end_events, run_of};
+use super::consent;
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
@@ -19,7 +20,7 @@ use super::placement;
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::row::Spec;
-use super::rows::{RowRunner, lab_overhead};
+use super::rows::{RowRunner, lab_overhead, time_of};
 use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
@@ -49,6 +50,7 @@ pub fn conduct(
     if plan.dry_run {
         return Ok(None);
     }
+    consent::ask(&prepared, console)?;
     let mut run = run_of(&plan, &target, warning.as_deref());
     let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
     if let Err(failure) = measure(&prepared, &target, console, &mut run, &mut writer) {
@@ -231,6 +233,7 @@ fn measure(
         log: &plan.log,
         console,
         among: None,
+        is_one_of_many: false,
     };
     runner.rows(run, &log, &plan.rows, writer)?;
     describe_members(run, &log);
@@ -253,13 +256,17 @@ fn measure_floor(
         return Ok(());
     }
     let points = plan.points();
+    console.remaining(plan.expected_time().plus(time_of(&prepared.plan.rows)));
     let phase = ConsolePhase::begin(console, "the device's floor", points.len() as u64);
     let allowed = Allowed {
         budget: &limits.budget,
         ends_at: limits.floor_ends_at(),
     };
-    let progress = |done: usize| {
+    let progress = |done: usize, last: Option<&FloorRow>| {
         phase.at(done as u64);
+        if let Some(last) = last {
+            phase.note(&floor::in_words(last));
+        }
         target.recheck()
     };
     let interrupt = console.interrupt();
@@ -267,7 +274,12 @@ fn measure_floor(
     let measured = floor::measure(&ground, &points, plan.time, allowed, interrupt, &progress);
     let (rows, refused) = measured?;
     run.floor = rows;
-    phase.done("measured");
+    let small = |row: &&FloorRow| row.write_bytes == 4096 && row.pre_written;
+    let fastest = run.floor.iter().filter(small).min_by(|a, b| {
+        let mean = |row: &FloorRow| row.latency.mean_ns;
+        mean(a).total_cmp(&mean(b))
+    });
+    phase.done(&fastest.map_or_else(|| "measured".to_owned(), floor::in_words));
     for refusal in refused {
         console.say(&format!("Not measured: {}", sanitize::line(&refusal)));
     }

@@ -5,6 +5,7 @@
 
 use crate::budget::Budget;
 use crate::signals::Interrupt;
+use measure::Nanos;
 use measure::run::Run;
 use std::sync::Arc;
 
@@ -25,11 +26,17 @@ pub trait Console {
     /// A word about the phase, such as the present rate.
     fn note(&self, what: &str);
 
+    /// The whole experiment needs so much time from now on, as far as the plan shows it.
+    fn remaining(&self, time: Nanos);
+
     /// The phase is over: with its outcome, or with `None` where it failed.
     fn end(&self, outcome: Option<&str>);
 
     /// Whether somebody asked the experiment to end.
     fn interrupt(&self) -> &Interrupt;
+
+    /// Asks whether to go on; yes where nobody looks on.
+    fn confirm(&self, question: &str) -> bool;
 
     /// What the process may write, once that is known: whatever the console writes comes out of
     /// this too.
@@ -57,10 +64,16 @@ impl Console for Silent {
 
     fn note(&self, _: &str) {}
 
+    fn remaining(&self, _: Nanos) {}
+
     fn end(&self, _: Option<&str>) {}
 
     fn interrupt(&self) -> &Interrupt {
         &self.interrupt
+    }
+
+    fn confirm(&self, _: &str) -> bool {
+        true
     }
 
     fn allow(&self, _: &Arc<Budget>) {}

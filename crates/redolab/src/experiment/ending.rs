@@ -76,7 +76,13 @@ pub(super) fn keep(
     if !is_ready && run.rows.is_empty() && run.floor.is_empty() {
         // What cannot be removed is listed as incomplete.
         let _ = writer.discard();
-        return Stopped::from(failure);
+        let stopped = Stopped::from(failure);
+        return match &*stopped.failure {
+            Failure::Interrupted => {
+                stopped.with_note("nothing was measured yet, and nothing is kept".to_owned())
+            }
+            _ => stopped,
+        };
     }
     judge(&mut run, &prepared.thresholds, prepared.not_judged());
     let rows = run.rows.len() as u64;
@@ -84,12 +90,28 @@ pub(super) fn keep(
         console.report(&mut run);
     }
     let mut stopped = Stopped::from(failure);
-    if writer.draft(&run).is_ok() && rows > 0 {
-        let (rows, id) = (words::plural(rows, "row"), &run.run_id);
-        stopped = stopped.with_note(format!("kept {rows} as run {id} (incomplete)"));
+    if writer.draft(&run).is_ok() {
+        stopped = stopped.with_note(kept(rows, &run.run_id));
     }
     stopped.run = (rows > 0).then(|| Box::new(run));
     stopped
+}
+
+/// What is kept of a run that was not carried out, and how to see it.
+fn kept(rows: u64, id: &str) -> String {
+    let shown = format!(
+        "redolab runs show {id} prints it, redolab report {id} draws it, redolab runs delete {id} \
+         removes it"
+    );
+    match rows {
+        0 => {
+            format!("no row was finished; what there is was kept as run {id} (incomplete): {shown}")
+        }
+        _ => {
+            let rows = words::plural(rows, "row");
+            format!("kept {rows} as run {id} (incomplete): {shown}")
+        }
+    }
 }
 
 /// Ends what was measured, and removes the folders that it was in.

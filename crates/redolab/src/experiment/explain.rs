@@ -8,6 +8,7 @@
 use super::Failure;
 use super::begin::{describe, describe_members, run_of};
 use super::conduct::{announce, report};
+use super::consent;
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep};
 use super::identified::{Identified, IdentifiedTarget};
@@ -15,10 +16,11 @@ use super::judge::judge;
 use super::plan::{ExplainPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::row::Spec;
-use super::rows::{RowPlace, RowRunner, lab_overhead};
+use super::rows::{RowPlace, RowRunner, lab_overhead, time_of};
 use super::target::{LoadTarget, Setup};
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
+use measure::Nanos;
 use measure::driver::DriverKind;
 use measure::run::{Run, TargetFacts};
 use redo::LogFileSync;
@@ -64,6 +66,7 @@ pub fn conduct_explained(
     if measured.dry_run {
         return Ok(None);
     }
+    consent::ask(&prepared, console)?;
     let mut run = run_of(measured, &identified, warning.as_deref());
     let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
     let explained = Explained {
@@ -185,6 +188,10 @@ impl Explained<'_> {
                 let Some(log) = logs.iter().find(|log| log.way == way) else {
                     continue;
                 };
+                let left = all - done;
+                let each = time_of(std::slice::from_ref(&spec));
+                self.console
+                    .remaining(Nanos(each.0.saturating_mul(left as u64)));
                 let runner = RowRunner {
                     target: Some(self.target),
                     limits: &self.prepared.limits,
@@ -194,6 +201,7 @@ impl Explained<'_> {
                         planned,
                         done: (done, all),
                     }),
+                    is_one_of_many: true,
                 };
                 runner.rows(run, &log.log, std::slice::from_ref(&spec), writer)?;
                 done += 1;

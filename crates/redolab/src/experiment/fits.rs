@@ -1,9 +1,10 @@
 //! Whether planned rows fit the log on which they are to run, before anything is written.
 
 use super::Failure;
-use super::expected::expected_bytes;
+use super::expected::{expected_bytes, row_name};
 use super::plan::LogPlan;
 use super::row::Spec;
+use measure::Nanos;
 use measure::words::size;
 use measure::workload::{CommitPost, CommitWait, SIZE_SWEEP};
 use redo::Triggers;
@@ -47,6 +48,41 @@ pub fn sweep_fits(specs: &[Spec], log: &LogPlan) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// On the null device a commit takes less time than storing its events. So many events of a row fit
+/// into the buffers between them, with room for buffers that are not full.
+const EVENTS: u64 = 400_000;
+/// With so much work before each commit events can be stored as fast as they come.
+const CPU_PER_TXN_US: u64 = 20;
+/// So can those of an open loop at this rate.
+const EVENTS_PER_S: f64 = 50_000.0;
+
+/// Refuses rows on the null device whose events would come faster than they can be stored, so that
+/// some would be lost and the run would be invalid.
+///
+/// # Errors
+/// What to change.
+pub fn events_fit(specs: &[Spec]) -> Result<(), Failure> {
+    let fits = |spec: &Spec| {
+        let events = |n: u64| n.saturating_mul(spec.jobs.into());
+        spec.commits.is_some_and(|n| events(n) <= EVENTS)
+            || spec.cpu_per_txn >= Nanos::from_micros(CPU_PER_TXN_US)
+            || spec
+                .arrivals
+                .is_some_and(|open| open.offered_per_s() <= EVENTS_PER_S)
+    };
+    let Some(spec) = specs.iter().find(|spec| !fits(spec)) else {
+        return Ok(());
+    };
+    Err(Failure::Unusable(format!(
+        "--events: on the null device {} would commit faster than events can be stored, and events \
+         would be lost. Use --commits {} or less, --cpu-per-txn {}us or more, or measure a device \
+         (redolab run PATH --events)",
+        row_name(spec),
+        EVENTS / u64::from(spec.jobs.max(1)),
+        CPU_PER_TXN_US
+    )))
 }
 
 /// Refuses sessions that would wait for ever: each has commits to make, and nothing has the last

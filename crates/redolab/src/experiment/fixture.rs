@@ -67,7 +67,7 @@ pub(crate) fn in_a_quiet_lab<T>(target: &LoadTarget, work: impl FnOnce(&mut Lab<
         store: None,
         interrupt: &interrupt,
         guard: &|_| Ok(()),
-        progress: &|_, _| {},
+        progress: &|_| {},
         log: &|_| {},
     })
 }

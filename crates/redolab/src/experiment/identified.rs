@@ -269,24 +269,84 @@ impl IdentifiedTarget {
         }
     }
 
-    /// Refuses a log that cannot be made here, before anything is measured.
-    ///
-    /// # Errors
-    /// The option that is not possible, and what to change.
-    pub(super) fn check_log(&self, log: &LogPlan, rows: &[Spec]) -> Result<(), Failure> {
+    /// What the device below is taken to be able to, as far as a log's shape depends on it.
+    fn caps(&self) -> Caps {
         let layers = || self.stack.layers.iter();
         let sectors = |bytes: Option<u64>| bytes.and_then(|b| u32::try_from(b).ok());
         let logical_bytes = layers().find_map(|l| sectors(l.logical_block_bytes));
         let physical_bytes = layers().find_map(|l| sectors(l.physical_block_bytes));
-        let caps = Caps {
+        Caps {
             logical_bytes: logical_bytes.unwrap_or(512),
             physical_bytes: physical_bytes.unwrap_or(4096),
             memory_align: 4096,
             max_io_bytes: 1 << 20,
             durable_writes: false,
             blocking: true,
+        }
+    }
+
+    /// Bytes of a redo block of a log that is made here.
+    ///
+    /// # Errors
+    /// A log that cannot be made here.
+    pub(super) fn block_bytes(&self, log: &LogPlan) -> Result<u32, Failure> {
+        let geometry = log.shape.geometry(&self.caps(), self.place.path())?;
+        Ok(geometry.block_bytes)
+    }
+
+    /// Whether both are on one file system.
+    pub(super) fn shares_volume(&self, other: &IdentifiedTarget) -> bool {
+        places::same_volume(self.place.path(), other.place.path())
+    }
+
+    /// Whether the volume has room for the files of several targets together.
+    ///
+    /// # Errors
+    /// Too little room.
+    pub(super) fn check_room_for(&self, writes: &[PlannedWrites]) -> Result<(), Failure> {
+        let Some(first) = writes.first() else {
+            return Ok(());
         };
-        let geometry = log.shape.geometry(&caps, self.place.path())?;
+        let sum =
+            |of: fn(&PlannedWrites) -> u64| writes.iter().map(of).fold(0, u64::saturating_add);
+        let all = PlannedWrites {
+            footprint_bytes: sum(|w| w.footprint_bytes),
+            log_files: sum(|w| w.log_files),
+            ..*first
+        };
+        Ok(safety::check_plan(&all, self.room)?)
+    }
+
+    /// A device that both are on, by name where that is known; `None` where they share none.
+    pub(super) fn shared_device(&self, other: &IdentifiedTarget) -> Option<String> {
+        let shared: Vec<&DevNo> = self
+            .counted
+            .iter()
+            .filter(|d| other.counted.contains(d))
+            .collect();
+        if shared.is_empty() && !self.shares_volume(other) {
+            return None;
+        }
+        let both = self
+            .stack
+            .layers
+            .iter()
+            .filter(|l| other.stack.layers.contains(l));
+        let named = both.map(|l| l.name.clone()).filter(|name| !name.is_empty());
+        Some(
+            named
+                .collect::<Vec<String>>()
+                .pop()
+                .unwrap_or_else(|| "one volume".to_owned()),
+        )
+    }
+
+    /// Refuses a log that cannot be made here, before anything is measured.
+    ///
+    /// # Errors
+    /// The option that is not possible, and what to change.
+    pub(super) fn check_log(&self, log: &LogPlan, rows: &[Spec]) -> Result<(), Failure> {
+        let geometry = log.shape.geometry(&self.caps(), self.place.path())?;
         let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
         let ring_blocks = options.ring_blocks(&geometry)?;
         let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
@@ -344,7 +404,7 @@ impl IdentifiedTarget {
         {
             console.say(&line);
         }
-        self.check_rooms(writes)?;
+        self.check_rooms(writes, &plan.log)?;
         let mut warning = None;
         for target in self.all() {
             let (busy, holders) = (target.busy(), target.holders(console)?);
@@ -362,16 +422,20 @@ impl IdentifiedTarget {
 
     /// Whether each volume has room for its part of the files; directories on one volume need
     /// theirs together.
-    fn check_rooms(&self, writes: &PlannedWrites) -> Result<(), Failure> {
+    fn check_rooms(&self, writes: &PlannedWrites, log: &LogPlan) -> Result<(), Failure> {
         let count = 1 + self.more.len() as u64;
-        for target in self.all() {
+        let part = |at: usize| log.part_of_files(writes.footprint_bytes, at, count);
+        for (own, target) in self.all().enumerate() {
             let path = target.place.path();
             let beside = self
                 .all()
-                .filter(|t| places::same_volume(t.place.path(), path));
-            let parts = (beside.count() as u64).max(1);
+                .enumerate()
+                .filter(|(at, other)| *at == own || places::same_volume(other.place.path(), path));
+            let bytes: Vec<u64> = beside.map(|(at, _)| part(at)).collect();
+            let parts = bytes.len() as u64;
             let part = PlannedWrites {
-                footprint_bytes: writes.footprint_bytes.div_ceil(count).saturating_mul(parts),
+                footprint_bytes: bytes.into_iter().fold(0, u64::saturating_add),
+                log_files: writes.log_files.div_ceil(count).saturating_mul(parts),
                 ..*writes
             };
             safety::check_plan(&part, target.room)?;

@@ -83,6 +83,7 @@ fn finding(row: &Row) -> Option<Finding> {
         created: String::new(),
         origin: Origin::Measured,
         redolab_version: String::new(),
+        notes: measure::run::RunNotes::default(),
         command: Vec::new(),
         target: Target::default(),
         workload: WorkloadInfo::default(),

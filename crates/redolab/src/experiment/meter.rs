@@ -34,6 +34,8 @@ pub struct Meter {
     block_bytes: AtomicU64,
     /// How often each byte of redo is written.
     copies: AtomicU64,
+    /// One of the copies is on a ring.
+    ring: AtomicBool,
     /// Writes go through the page cache.
     cached: AtomicBool,
     /// Events are captured.
@@ -69,6 +71,7 @@ impl Meter {
             budget,
             block_bytes: AtomicU64::new(PAGE_BYTES),
             copies: AtomicU64::new(1),
+            ring: AtomicBool::new(false),
             cached: AtomicBool::new(true),
             events: AtomicBool::new(false),
             share: Mutex::default(),
@@ -95,9 +98,11 @@ impl Meter {
         self.cached.store(cached, Ordering::SeqCst);
     }
 
-    /// Each byte of redo is written so often: once to each member.
-    pub fn set_copies(&self, copies: u64) {
+    /// Each byte of redo is written so often: once to each member. `ring`: one of them is a ring,
+    /// where each log write has a head of its own.
+    pub fn set_copies(&self, copies: u64, ring: bool) {
         self.copies.store(copies, Ordering::SeqCst);
+        self.ring.store(ring, Ordering::SeqCst);
     }
 
     /// Writes go through the page cache.
@@ -232,7 +237,11 @@ impl Meter {
         if write.switched {
             cost += CHECKPOINT_BYTES;
         }
-        cost * self.copies.load(Ordering::Relaxed)
+        let heads = match self.ring.load(Ordering::Relaxed) {
+            true => u64::from(write.writes.max(1)) * PAGE_BYTES,
+            false => 0,
+        };
+        cost * self.copies.load(Ordering::Relaxed) + heads
     }
 
     /// Reads the kernel's count so often that what the page cache charges beyond our count cannot
@@ -376,6 +385,10 @@ mod tests {
         };
         assert_eq!(meter.cost(&write(3, 1)), 12_288);
         assert_eq!(meter.cost(&switched), 12_288 + 8192 + CHECKPOINT_BYTES);
+        meter.set_copies(2, false);
+        assert_eq!(meter.cost(&write(3, 1)), 2 * 12_288);
+        meter.set_copies(2, true);
+        assert_eq!(meter.cost(&write(3, 1)), 2 * 12_288 + 4096);
         let used = || {
             let before = meter.budget().used();
             meter.stored(&log_write(1, 2));

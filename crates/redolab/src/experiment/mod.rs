@@ -21,6 +21,7 @@ pub mod begin;
 mod busy;
 pub mod capture;
 pub mod conduct;
+mod consent;
 pub mod console;
 pub mod control;
 pub mod doubt;

@@ -10,6 +10,7 @@ use super::console::{Console, ConsolePhase};
 use super::site::Site;
 use crate::cleanup::{self, WorkFolder};
 use crate::safety::{Room, VolumeRoom};
+use device::DeviceError;
 use device::file::Directory;
 use device::raw::{self, Consent};
 use measure::stack::Stack;
@@ -162,11 +163,30 @@ impl TargetPlace {
 }
 
 fn device(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
-    let look = raw::RawDevice::at(path)?;
+    let look = raw::RawDevice::at(path).map_err(not_permitted)?;
     // In use comes first: no repetition of a path helps there.
     let consent = look.check().and_then(|()| look.consent(destroy));
     let consent = consent.map_err(|refused| Failure::Unusable(refused.to_string()))?;
     Ok(TargetPlace::Device(Box::new(look), Box::new(consent)))
+}
+
+/// What to do where the system does not let this process open a raw device.
+fn not_permitted(error: DeviceError) -> Failure {
+    let DeviceError::Io { source, .. } = &error else {
+        return error.into();
+    };
+    if source.kind() != std::io::ErrorKind::PermissionDenied {
+        return error.into();
+    }
+    let advice = match rustix::process::geteuid().is_root() {
+        // Root is refused by what confines it.
+        true => {
+            "this process runs as root, so a container or control group keeps it from the device: \
+             run redolab outside of it, or pass the device to the container (docker run --device)"
+        }
+        false => "run redolab as root (sudo), or as a member of the group that owns the device",
+    };
+    Failure::Unusable(format!("{error}; {advice}"))
 }
 
 /// The directory that a target path names.

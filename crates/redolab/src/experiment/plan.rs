@@ -12,7 +12,9 @@ use super::row::Spec;
 use device::{IoEngine, StripeWidth, SyncMethod};
 use measure::Nanos;
 use measure::judgement::Need;
+use measure::run::RunNotes;
 use measure::stack::Declaration;
+use redo::engine::ring_file_bytes;
 use redo::engine::stripe::stripe_file_bytes;
 use redo::{LogFileSync, LogWriter, Shape, Triggers};
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,10 @@ pub struct RoundsPlan {
     pub targets: Vec<NamedTarget>,
     /// Rounds on each of them.
     pub rounds: u32,
+    /// Each target is written with the sync method and I/O engine that its own probe finds fastest,
+    /// where none was named; otherwise all with those that are fastest on all of them.
+    #[serde(default)]
+    pub own_back_ends: bool,
     /// What is measured in each round.
     pub measured: MeasurementPlan,
 }
@@ -57,6 +63,25 @@ pub struct NamedTarget {
     pub name: String,
     /// The target.
     pub target: PlannedTarget,
+    /// How its log is made and written, where that differs from the others.
+    #[serde(default)]
+    pub log: Option<LogPlan>,
+    /// The members in its directories; `None` where the log has none.
+    #[serde(default)]
+    pub members: Option<MembersPlan>,
+}
+
+impl NamedTarget {
+    /// What is measured on this target, of what is measured on all.
+    #[must_use]
+    pub fn measured(&self, common: &MeasurementPlan) -> MeasurementPlan {
+        let mut measured = common.clone();
+        if let Some(log) = &self.log {
+            measured.log = log.clone();
+        }
+        measured.log.members = self.members;
+        measured
+    }
 }
 
 /// Where a log is made.
@@ -133,6 +158,9 @@ pub struct MeasurementPlan {
     pub dry_run: bool,
     /// What the run is judged by.
     pub judgement: JudgementPlan,
+    /// What the user notes about the run.
+    #[serde(default)]
+    pub notes: RunNotes,
 }
 
 /// What a run is judged by.
@@ -182,6 +210,13 @@ impl FloorPlan {
             FloorExtent::Short => floor::short(),
             FloorExtent::Full => floor::full(),
         }
+    }
+
+    /// Time that it takes, the comparison of processors included, without making its file.
+    #[must_use]
+    pub fn expected_time(&self) -> Nanos {
+        let points = self.points().len() as u64;
+        Nanos(self.time.0.saturating_mul(points)).plus(self.placement)
     }
 
     /// Bytes of the files that it makes. A raw device has no blocks that are allocated and not
@@ -266,6 +301,19 @@ pub struct MembersPlan {
     pub cell: u32,
     /// Directories may be on one device.
     pub same_device: bool,
+    /// The second of two members is a ring.
+    #[serde(default)]
+    pub ring: Option<RingPlan>,
+}
+
+/// A small second member, which holds what the disk does not have yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingPlan {
+    /// Size of the ring.
+    pub bytes: u64,
+    /// With failover: how long the disk may take before the ring is written; `None` where it is
+    /// always written.
+    pub failover_delay: Option<Nanos>,
 }
 
 /// Logs of a plan that names no number.
@@ -314,10 +362,29 @@ impl Default for LogPlan {
 }
 
 impl LogPlan {
-    /// How often each byte of redo is written.
+    /// How often each byte of redo is written, at most.
     #[must_use]
     pub fn copies(&self) -> u64 {
         self.members.map_or(1, |members| members.members.into())
+    }
+
+    /// Its ring, if it has one.
+    #[must_use]
+    pub fn ring(&self) -> Option<RingPlan> {
+        self.members.and_then(|members| members.ring)
+    }
+
+    /// Of `bytes` of files in `count` directories, those in the directory with that number, from 0.
+    #[must_use]
+    pub fn part_of_files(&self, bytes: u64, directory: usize, count: u64) -> u64 {
+        let Some(ring) = self.ring() else {
+            return bytes.div_ceil(count.max(1));
+        };
+        let ring = ring_file_bytes(ring.bytes);
+        match directory {
+            0 => bytes.saturating_sub(ring),
+            _ => ring,
+        }
     }
 
     /// The option by which the directories of a log that has several must be on different devices;
@@ -341,7 +408,11 @@ impl LogPlan {
             }
             None => {
                 let log = self.shape.file_bytes * u64::from(self.shape.groups);
-                (log + redo::control::CONTROL_BYTES).saturating_mul(self.copies())
+                let log = log + redo::control::CONTROL_BYTES;
+                match self.ring() {
+                    Some(ring) => log.saturating_add(ring_file_bytes(ring.bytes)),
+                    None => log.saturating_mul(self.copies()),
+                }
             }
         };
         one.saturating_mul(u64::from(self.nodes.max(1)))
@@ -386,6 +457,15 @@ mod tests {
                             directories: 2,
                             same_device: true,
                         }),
+                        members: sync_method.is_none().then_some(MembersPlan {
+                            members: 2,
+                            cell: 2,
+                            same_device: false,
+                            ring: Some(RingPlan {
+                                bytes: 64 << 20,
+                                failover_delay: Some(Nanos::from_millis(20)),
+                            }),
+                        }),
                         ..LogPlan::default()
                     },
                     rows: vec![row.clone()],
@@ -398,6 +478,10 @@ mod tests {
                     max_write_bytes: Some(1 << 30),
                     allow_busy: false,
                     dry_run: false,
+                    notes: RunNotes {
+                        label: Some("a".to_owned()),
+                        tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+                    },
                     judgement: JudgementPlan {
                         thresholds: "peak_ratio = 7".to_owned(),
                         ..JudgementPlan::default()

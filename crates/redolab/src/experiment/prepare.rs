@@ -6,12 +6,15 @@ use super::expected::expected_bytes;
 use super::floor::{self, FILE_BYTES};
 use super::limits::{self, Limits, Wanted};
 use super::plan::MeasurementPlan;
+use super::row::Spec;
 use super::site;
 use super::target::Setup;
 use crate::safety::PlannedWrites;
 use analysis::thresholds::Thresholds;
 use device::SyncMethod;
+use measure::Nanos;
 use measure::run::FloorRow;
+use measure::words::size;
 use std::sync::Arc;
 
 /// Where a measurement is made, and how often.
@@ -44,7 +47,14 @@ pub(super) struct Prepared<'a> {
     pub(super) limits: Limits,
     /// What the run is judged by.
     pub(super) thresholds: Thresholds,
+    /// What is written to all targets together, bytes at most.
+    pub(super) all_bytes: u64,
+    /// How long rows and floors take on all targets together; `None` where rows end after a number
+    /// of commits.
+    pub(super) takes: Option<Nanos>,
     making_bytes: u64,
+    /// Bytes of it that a probe has written already.
+    probed_bytes: u64,
 }
 
 /// Adds up what `plan` writes, and divides what it may.
@@ -52,6 +62,22 @@ pub(super) struct Prepared<'a> {
 /// # Errors
 /// A plan without anything to measure, a limit that holds nothing, or thresholds that are none.
 pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>, Failure> {
+    let mut prepared = prepare_each(std::slice::from_ref(plan), on)?;
+    Ok(prepared.pop().expect("as many as plans"))
+}
+
+/// The same of the plans of several targets, which differ in the places of their logs alone. What
+/// each may write is the same for all: as much as the largest needs.
+///
+/// # Errors
+/// As of [`prepare`].
+pub(super) fn prepare_each(
+    plans: &[MeasurementPlan],
+    on: Extent,
+) -> Result<Vec<Prepared<'_>>, Failure> {
+    let plan = plans.iter().max_by_key(|plan| plan.log.copies());
+    let plan = plan.expect("at least one plan");
+    let files = plans.iter().map(|plan| plan.log.footprint_bytes()).max();
     let unusable = |e: analysis::ThresholdError| Failure::Unusable(e.to_string());
     let thresholds = match plan.judgement.thresholds.as_str() {
         "" => Thresholds::default(),
@@ -69,6 +95,7 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
             limit: plan.max_write_bytes.filter(|_| on.targets > 0),
             specs: &plan.rows,
             log: &plan.log,
+            files: files.unwrap_or(0),
             method: plan.log.sync_method,
             logs: on.all_logs(),
             times: on.targets * u64::from(on.rounds),
@@ -80,13 +107,72 @@ pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>
     if !plan.rows.is_empty() {
         limits.lines.extend(plan.log.background.lines(&plan.log));
     }
-    Ok(Prepared {
-        plan,
-        writes: writes(plan, on),
-        making_bytes: limits.making / on.all_logs().max(1),
-        limits,
-        thresholds,
-    })
+    limits.lines.extend(capped(&plan.rows));
+    let each = plans.iter().map(|plan| {
+        let writes = writes(plan, on);
+        Prepared {
+            plan,
+            all_bytes: all_bytes(plan, &writes, on),
+            takes: takes(plan, on),
+            writes,
+            making_bytes: limits.making / on.all_logs().max(1),
+            probed_bytes: 0,
+            limits: limits.clone(),
+            thresholds: thresholds.clone(),
+        }
+    });
+    Ok(each.collect())
+}
+
+/// Says which rows may end before their time because of the redo that they write.
+fn capped(rows: &[Spec]) -> Option<String> {
+    let whole = |row: &&Spec| Spec {
+        max_redo_bytes: u64::MAX,
+        ..(*row).clone()
+    };
+    let rows = rows.iter().filter(|row| row.commits.is_none());
+    let cut: Vec<&Spec> = rows
+        .filter(|row| expected_bytes(&whole(row)) > row.max_redo_bytes)
+        .collect();
+    let first = cut.first()?;
+    let mut names: Vec<&str> = Vec::new();
+    for row in &cut {
+        if !names.contains(&row.workload.name.as_str()) {
+            names.push(&row.workload.name);
+        }
+    }
+    Some(format!(
+        "A row ends early when it has written {} of redo before its {} s are over ({}). With --time \
+         each row is measured for all of its time, however much it writes.",
+        size(first.max_redo_bytes),
+        first.time.as_secs(),
+        names.join(", ")
+    ))
+}
+
+/// What is written to all targets together.
+fn all_bytes(plan: &MeasurementPlan, writes: &PlannedWrites, on: Extent) -> u64 {
+    let all = writes.expected_bytes.saturating_mul(on.targets);
+    plan.max_write_bytes.map_or(all, |max| max.min(all))
+}
+
+/// How long rows and floors take.
+fn takes(plan: &MeasurementPlan, on: Extent) -> Option<Nanos> {
+    let mut once = Nanos::ZERO;
+    for row in &plan.rows {
+        if row.commits.is_some() {
+            return None;
+        }
+        once = once.plus(row.time).plus(row.warmup);
+    }
+    let floor = plan.floor.as_ref().map_or(Nanos::ZERO, |floor| {
+        let points = floor.points().len() as u64;
+        floor
+            .placement
+            .plus(Nanos(floor.time.0.saturating_mul(points)))
+    });
+    let rounds = Nanos(once.0.saturating_mul(on.rounds.into())).plus(floor);
+    Some(Nanos(rounds.0.saturating_mul(on.targets)))
 }
 
 /// What is about to be written to each target.
@@ -104,12 +190,22 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
         device = device.max(redo::engine::raw::device_bytes(&plan.log.shape));
         let rows = plan.rows.iter().map(expected_bytes);
         let once = rows.fold(0, u64::saturating_add);
+        let once = once.saturating_mul(plan.log.copies());
         written = written.saturating_add(once.saturating_mul(u64::from(on.rounds)));
     }
     let expected = written.saturating_add(footprint);
+    let has_log = !plan.rows.is_empty() && plan.log.stripe.is_none();
+    let files = u64::from(plan.log.shape.groups) * plan.log.copies() * u64::from(on.logs);
     PlannedWrites {
         footprint_bytes: footprint,
+        log_files: if has_log {
+            files * u64::from(plan.log.nodes.max(1))
+        } else {
+            0
+        },
+        log_file_bytes: plan.log.shape.file_bytes,
         device_bytes: device,
+        expected_bytes: expected,
         write_bytes: plan
             .max_write_bytes
             .map_or(expected, |max| max.min(expected)),
@@ -121,6 +217,25 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
 }
 
 impl Prepared<'_> {
+    /// The same of a log that is written as `plan` says, after a probe that has written so many
+    /// bytes beside it.
+    pub(super) fn after_probe<'b>(
+        &self,
+        plan: &'b MeasurementPlan,
+        probed_bytes: u64,
+    ) -> Prepared<'b> {
+        Prepared {
+            plan,
+            writes: self.writes,
+            limits: self.limits.clone(),
+            thresholds: self.thresholds.clone(),
+            all_bytes: self.all_bytes,
+            takes: self.takes,
+            making_bytes: self.making_bytes,
+            probed_bytes,
+        }
+    }
+
     /// How the log is made, now that `floor` was measured.
     pub(super) fn setup(&self, floor: &[FloorRow]) -> Setup {
         let (log, limits) = (&self.plan.log, &self.limits);
@@ -140,6 +255,7 @@ impl Prepared<'_> {
             probe: log.sync_method.is_none() && probes && !limits.direct_only,
             budget: Arc::clone(&limits.budget),
             making_bytes: self.making_bytes,
+            probed_bytes: self.probed_bytes,
             background: PlacedBackground::default(),
         }
     }

@@ -2,30 +2,49 @@
 //!
 //! Every target's log is made once, before the first round, so that rounds differ in nothing but
 //! time; every round is a stored run, so that nothing measured is lost when a later one fails.
+//! Where no sync method was named, all targets get the same one (`back_end`).
 
+mod back_end;
+
+use self::back_end::{CommonBackEnd, ProbedTarget, choose};
 use super::Failure;
-use super::begin::{describe, run_of};
+use super::begin::{describe, describe_members, run_of};
 use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
+use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
-use super::identified::Identified;
+use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
-use super::prepare::{Extent, Prepared, prepare};
-use super::rows::{RowRunner, lab_overhead};
+use super::prepare::{Extent, Prepared, prepare_each};
+use super::rows::{RowRunner, lab_overhead, time_of};
+use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
+use device::IoEngine;
+use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::words;
 use std::collections::BTreeMap;
 
 /// A target that was looked at and may be written to.
-struct ReadyTarget {
+struct ReadyTarget<'a> {
     name: String,
     target: Identified,
+    prepared: Prepared<'a>,
     warning: Option<String>,
+}
+
+/// What rounds came to.
+#[derive(Clone, Debug)]
+pub struct MeasuredRounds {
+    /// The targets with their rounds.
+    pub sides: Vec<LiveSide>,
+    /// What a reader has to know before any figure.
+    pub notices: Vec<String>,
+    /// How the targets were written.
+    pub notes: Vec<String>,
 }
 
 /// A log, or a server, with the folders that hold it.
@@ -33,7 +52,6 @@ type MadeLog = (LoadTarget, Vec<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
-    prepared: &'a Prepared<'a>,
     console: &'a dyn Console,
     store: &'a Store,
     overhead_ns: f64,
@@ -48,9 +66,14 @@ pub fn conduct_rounds(
     console: &dyn Console,
     store: &Store,
     drivers: &[DriverKind],
-) -> Result<Option<Vec<LiveSide>>, Stopped> {
-    let identified = plan.targets.iter().map(|named| -> Result<_, Failure> {
-        let target = Identified::of(&named.target, &plan.measured, drivers)?;
+) -> Result<Option<MeasuredRounds>, Stopped> {
+    let targets = plan.targets.iter();
+    let plans: Vec<MeasurementPlan> = targets
+        .map(|named| named.measured(&plan.measured))
+        .collect();
+    let targets = plan.targets.iter().zip(&plans);
+    let identified = targets.map(|(named, measured)| -> Result<_, Failure> {
+        let target = Identified::of(&named.target, measured, drivers)?;
         if matches!(target, Identified::Null) {
             let null = "rounds are not measured on the null device";
             return Err(Failure::Unusable(null.to_owned()));
@@ -72,37 +95,126 @@ pub fn conduct_rounds(
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
     };
-    let prepared = prepare(&plan.measured, extent)?;
-    let ready = announce(&prepared, identified, console)?;
+    let prepared = prepare_each(&plans, extent)?;
+    check_shared_rooms(&prepared, &identified)?;
+    let notices = shared_devices(plan, &identified);
+    let mut ready = announce(prepared, identified, console)?;
+    notices.iter().for_each(|notice| console.say(notice));
+    let largest = ready.iter().map(|ready| &ready.prepared);
+    let largest = largest.max_by_key(|prepared| prepared.all_bytes);
+    if let Some(largest) = largest {
+        console.say(&announced(&ready, largest, plan.rounds));
+    }
     if plan.measured.dry_run {
         return Ok(None);
     }
-    say_rounds(&plan.measured, &ready, plan.rounds, console);
+    if let Some(largest) = largest {
+        consent::ask(largest, console)?;
+    }
     let common = Rounds {
-        prepared: &prepared,
         console,
         store,
         overhead_ns: lab_overhead(console.interrupt())?,
     };
-    let sides = common.run(&ready, plan.rounds)?;
+    let sites = common.sites(&ready)?;
+    let mut notes = Vec::new();
+    let chosen = match plan.own_back_ends {
+        true => Chosen::own(&ready),
+        false => common.one_back_end(&ready, &sites)?,
+    };
+    notes.extend(chosen.sentence.clone());
+    for (ready, (plan, probed_bytes)) in ready.iter_mut().zip(&chosen.plans) {
+        ready.prepared = ready.prepared.after_probe(plan, *probed_bytes);
+    }
+    let sides = common.run(&ready, sites, plan.rounds)?;
     for target in ready.iter().filter_map(|ready| ready.target.path()) {
         target.place.say_what_stays(console, true);
     }
-    Ok(Some(sides))
+    Ok(Some(MeasuredRounds {
+        sides,
+        notices,
+        notes,
+    }))
+}
+
+/// Refuses logs of several targets on one volume that have no room there together.
+fn check_shared_rooms(
+    prepared: &[Prepared<'_>],
+    identified: &[(String, Identified)],
+) -> Result<(), Failure> {
+    let all = || {
+        let each = identified.iter().zip(prepared);
+        each.filter_map(|((_, target), prepared)| Some((target.path()?, prepared)))
+    };
+    for (target, _) in all() {
+        let beside = all().filter(|(other, _)| target.shares_volume(other));
+        let writes: Vec<_> = beside.map(|(_, prepared)| prepared.writes).collect();
+        target.check_room_for(&writes)?;
+    }
+    Ok(())
+}
+
+/// Targets that are on one device, a sentence for each pair of them.
+fn shared_devices(plan: &RoundsPlan, identified: &[(String, Identified)]) -> Vec<String> {
+    let mut notices = Vec::new();
+    for (i, (name, target)) in identified.iter().enumerate() {
+        for ((before, other), planned) in identified.iter().zip(&plan.targets).take(i) {
+            // Options of one place are compared on purpose.
+            let options = plan
+                .targets
+                .get(i)
+                .is_some_and(|own| own.target == planned.target && own.log != planned.log);
+            let both = other.device().zip(target.device()).filter(|_| !options);
+            if let Some(device) = both.and_then(|(a, b)| a.shared_device(b)) {
+                notices.push(format!(
+                    "{before} and {name} are on the same device ({device}): a difference between \
+                     them is not a difference between devices."
+                ));
+            }
+        }
+    }
+    notices
+}
+
+/// The place of a log whose sync method is still to be chosen.
+fn open_target<'r>(ready: &'r ReadyTarget<'_>) -> Option<&'r IdentifiedTarget> {
+    let prepared = &ready.prepared;
+    // Without room for a probe each log is written with direct I/O.
+    let is_open = prepared.plan.log.sync_method.is_none() && !prepared.limits.direct_only;
+    ready.target.path().filter(|_| is_open)
+}
+
+/// How each target is written: its plan, and what a probe has written there.
+struct Chosen {
+    plans: Vec<(MeasurementPlan, u64)>,
+    /// The choice in words, where there was one.
+    sentence: Option<String>,
+}
+
+impl Chosen {
+    /// As each was planned.
+    fn own(ready: &[ReadyTarget<'_>]) -> Chosen {
+        let plans = ready.iter().map(|ready| (ready.prepared.plan.clone(), 0));
+        Chosen {
+            plans: plans.collect(),
+            sentence: None,
+        }
+    }
 }
 
 /// Says what will be written to each target, and refuses what would endanger the machine.
-fn announce(
-    prepared: &Prepared<'_>,
+fn announce<'a>(
+    prepared: Vec<Prepared<'a>>,
     identified: Vec<(String, Identified)>,
     console: &dyn Console,
-) -> Result<Vec<ReadyTarget>, Failure> {
-    console.allow(&prepared.limits.budget);
-    say_rows(prepared.plan, console);
-    let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
-    let ready = identified
-        .into_iter()
-        .map(|(name, target)| -> Result<_, Failure> {
+) -> Result<Vec<ReadyTarget<'a>>, Failure> {
+    if let Some(first) = prepared.first() {
+        console.allow(&first.limits.budget);
+        say_rows(first.plan, console);
+    }
+    let ready = identified.into_iter().zip(prepared).map(
+        |((name, target), prepared)| -> Result<_, Failure> {
+            let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
             let warning = match &target {
                 Identified::Path(target) => {
                     target.announce(writes, lines, prepared.plan, console)?
@@ -117,43 +229,107 @@ fn announce(
             Ok(ReadyTarget {
                 name,
                 target,
+                prepared,
                 warning,
             })
-        });
+        },
+    );
     ready.collect()
 }
 
-fn say_rounds(plan: &MeasurementPlan, ready: &[ReadyTarget], rounds: u32, console: &dyn Console) {
-    let names = names(ready);
-    let timed = plan.rows.iter().all(|s| s.commits.is_none());
-    let seconds: f64 = plan
-        .rows
-        .iter()
-        .map(|s| s.time.as_secs() + s.warmup.as_secs())
-        .sum();
-    let all = seconds * f64::from(rounds) * ready.len() as f64;
-    let time = if timed {
-        format!(", about {}", words::latency(all * 1e9))
-    } else {
-        String::new()
+/// The plan in words: rounds, their order, seconds and GiB.
+fn announced(ready: &[ReadyTarget<'_>], largest: &Prepared<'_>, rounds: u32) -> String {
+    let time = largest.takes.map_or_else(String::new, |takes| {
+        // Of all targets, also of those on which no log is made.
+        let each = time_of(&largest.plan.rows).as_secs();
+        let all = each * f64::from(rounds) * ready.len() as f64;
+        format!(", at most {:.0} s in all", all.max(takes.as_secs()))
+    });
+    let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+    let bytes = match largest.all_bytes {
+        0 => String::new(),
+        all => format!(
+            ". They write at most {:.1} GiB to each target and {:.1} GiB in all",
+            gib(largest.writes.write_bytes),
+            gib(all)
+        ),
     };
-    console.say(&format!(
-        "Rounds: {rounds} on each of {names}, every second one in reverse order{time}."
-    ));
+    format!(
+        "Rounds: {rounds} on each of {}, every second one in reverse order{time}{bytes}.",
+        names(ready)
+    )
 }
 
-fn names(ready: &[ReadyTarget]) -> String {
+fn names(ready: &[ReadyTarget<'_>]) -> String {
     let names: Vec<&str> = ready.iter().map(|r| r.name.as_str()).collect();
     names.join(", ")
 }
 
 impl Rounds<'_> {
+    /// The places that are written to; none of a target that others made.
+    fn sites(&self, ready: &[ReadyTarget<'_>]) -> Result<Vec<Option<Site>>, Failure> {
+        let site = |ready: &ReadyTarget<'_>| {
+            let device = ready.target.device();
+            let site = device.map(|t| t.site(&ready.prepared.plan.log, self.console));
+            site.transpose()
+        };
+        ready.iter().map(site).collect()
+    }
+
+    /// One sync method and I/O engine for all logs for which none was named.
+    fn one_back_end(
+        &self,
+        ready: &[ReadyTarget<'_>],
+        sites: &[Option<Site>],
+    ) -> Result<Chosen, Failure> {
+        let mut all = Chosen::own(ready);
+        if ready.iter().filter_map(open_target).count() < 2 {
+            return Ok(all);
+        }
+        let (mut probed, mut raw) = (Vec::new(), false);
+        for ((ready, site), (plan, bytes)) in ready.iter().zip(sites).zip(&mut all.plans) {
+            let Some((target, site)) = open_target(ready).zip(site.as_ref()) else {
+                continue;
+            };
+            let block_bytes = target.block_bytes(&plan.log)?;
+            match site.folder() {
+                None => raw = true,
+                Some(folder) => {
+                    let found = ProbedTarget::of(&ready.name, plan.log.io, folder, block_bytes)?;
+                    *bytes = found.bytes();
+                    probed.push(found);
+                }
+            }
+        }
+        let chosen = match raw {
+            true => CommonBackEnd::of_raw_devices(),
+            false => choose(&probed),
+        };
+        for (ready, (plan, _)) in ready.iter().zip(&mut all.plans) {
+            if open_target(ready).is_none() {
+                continue;
+            }
+            plan.log.sync_method = Some(chosen.method);
+            if plan.log.io == IoEngine::Auto {
+                plan.log.io = chosen.io;
+            }
+        }
+        self.console.say(&chosen.sentence);
+        all.sentence = Some(chosen.sentence);
+        Ok(all)
+    }
+
     /// Makes every log, runs the rounds, and removes the logs again, also after a failure.
-    fn run(&self, ready: &[ReadyTarget], rounds: u32) -> Result<Vec<LiveSide>, Stopped> {
+    fn run(
+        &self,
+        ready: &[ReadyTarget<'_>],
+        sites: Vec<Option<Site>>,
+        rounds: u32,
+    ) -> Result<Vec<LiveSide>, Stopped> {
         let mut logs: Vec<MadeLog> = Vec::new();
         let mut outcome: Result<(), Stopped> = Ok(());
-        for ready in ready {
-            match self.make(ready) {
+        for (ready, site) in ready.iter().zip(sites) {
+            match self.make(ready, site) {
                 Ok(log) => logs.push(log),
                 Err(failure) => {
                     outcome = Err(failure.into());
@@ -161,7 +337,7 @@ impl Rounds<'_> {
                 }
             }
         }
-        let side = |r: &ReadyTarget| LiveSide {
+        let side = |r: &ReadyTarget<'_>| LiveSide {
             name: r.name.clone(),
             rounds: Vec::new(),
         };
@@ -182,16 +358,12 @@ impl Rounds<'_> {
         })
     }
 
-    fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
-        let device = ready.target.device();
-        let site = device
-            .map(|t| t.site(&self.prepared.plan.log, self.console))
-            .transpose()?;
+    fn make(&self, ready: &ReadyTarget<'_>, site: Option<Site>) -> Result<MadeLog, Failure> {
         let phase = format!("log files on {}", ready.name);
         make(
             &phase,
             &ready.target,
-            self.prepared,
+            &ready.prepared,
             site,
             &[],
             self.console,
@@ -200,7 +372,7 @@ impl Rounds<'_> {
 
     fn all(
         &self,
-        ready: &[ReadyTarget],
+        ready: &[ReadyTarget<'_>],
         logs: &[MadeLog],
         rounds: u32,
         sides: &mut [LiveSide],
@@ -212,8 +384,12 @@ impl Rounds<'_> {
             if round % 2 == 1 {
                 order.reverse();
             }
-            for at in order {
-                let done = self.one(&ready[at], &logs[at].0)?;
+            for (nth, at) in order.into_iter().enumerate() {
+                let left = (rounds - round) as usize * ready.len() - nth;
+                let each = time_of(&ready[at].prepared.plan.rows);
+                let left = Nanos(each.0.saturating_mul(left as u64));
+                self.console.remaining(left);
+                let done = self.one(&ready[at], &logs[at].0, round + 1)?;
                 sides[at].rounds.push(done);
             }
         }
@@ -221,9 +397,14 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
-        let (prepared, plan) = (self.prepared, self.prepared.plan);
+    fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
+        let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
+        if let Some(label) = &mut run.notes.label {
+            // A label is a name, with which options of a target may have signs of their own.
+            let signs = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
+            *label = format!("{label}-{}-{round}", ready.name.replace(signs, "-"));
+        }
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;
@@ -236,10 +417,12 @@ impl Rounds<'_> {
             log: &plan.log,
             console: self.console,
             among: None,
+            is_one_of_many: true,
         };
         if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
             return Err(keep(failure, run, prepared, &writer, self.console));
         }
+        describe_members(&mut run, log);
         judge(&mut run, &prepared.thresholds, prepared.not_judged());
         report(&mut run, writer, self.console)?;
         let mut merged = vec![BTreeMap::new(); run.rows.len()];

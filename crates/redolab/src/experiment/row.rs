@@ -62,10 +62,22 @@ pub struct Lab<'a> {
     pub interrupt: &'a Interrupt,
     /// Asked once per second, with the redo written in this row.
     pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
-    /// Called once per second: part done (0 to 1), commits per second.
-    pub progress: &'a dyn Fn(f64, f64),
+    /// Called once per second.
+    pub progress: &'a dyn Fn(RowProgress),
     /// Called with what is worth a line with `-v`.
     pub log: &'a dyn Fn(&str),
+}
+
+/// How far a row is.
+#[derive(Clone, Copy, Debug)]
+pub struct RowProgress {
+    /// Part that is done, from 0 to 1.
+    pub part: f64,
+    /// Commits per second of the last interval; `None` before the first one has ended.
+    pub commits_per_s: Option<f64>,
+    /// 99th percentile of log file sync in the last interval, nanoseconds; `None` where there were
+    /// too few waits.
+    pub sync_p99_ns: Option<u64>,
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -269,8 +281,7 @@ fn measure(
             last = now;
         }
         (lab.guard)(all.background.redo_bytes)?;
-        let (part, rate) = progress(spec, &all, now.since(from));
-        (lab.progress)(part, rate);
+        (lab.progress)(progress(spec, &all, now.since(from)));
     }
 }
 
@@ -286,8 +297,8 @@ fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
     control.stop.store(true, Ordering::SeqCst);
 }
 
-/// Which part of the row is done (0 to 1), and the commits per second of its last interval.
-fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
+/// How far the row is, and the figures of its last interval.
+fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> RowProgress {
     let part = match spec.commits {
         Some(n) => {
             let asked = n as f64 * f64::from(spec.jobs);
@@ -297,7 +308,12 @@ fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
     };
     let seconds = |i: &IntervalRecord| Nanos(i.window.length_ns()).as_secs();
     let rate = |i: &IntervalRecord| i.commits as f64 / seconds(i).max(1e-9);
-    (part.min(1.0), all.intervals.last().map_or(0.0, rate))
+    let last = all.intervals.last();
+    RowProgress {
+        part: part.min(1.0),
+        commits_per_s: last.map(rate),
+        sync_p99_ns: last.and_then(|interval| interval.sync_p99_ns),
+    }
 }
 
 /// Waits, in short sleeps, for a time, the end of all sessions or an error.

@@ -11,7 +11,7 @@ use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
 use super::log_place::ServerLogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
-use super::row::{self, Lab, Spec};
+use super::row::{self, Lab, RowProgress, Spec};
 use super::target::{LoadTarget, Setup};
 use super::{Failure, doubt};
 use crate::observe::machine;
@@ -20,10 +20,10 @@ use crate::observe::sampler::Sampler;
 use crate::safety::Room;
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::Nanos;
 use measure::run::{Row, Run};
 use measure::words;
 use measure::workload::Workload;
+use measure::{Nanos, WaitEvent};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub(super) struct RowRunner<'a> {
     pub(super) console: &'a dyn Console,
     /// Where the rows are some of a plan whose rows are not run in order.
     pub(super) among: Option<RowPlace>,
+    /// More rows follow these, and somebody else estimates the time that they all take.
+    pub(super) is_one_of_many: bool,
 }
 
 /// The place of the first of some rows.
@@ -74,7 +76,7 @@ impl RowRunner<'_> {
         let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let mut drafts = Drafts::new(&self.limits.budget);
-        let mut shortened = Vec::new();
+        let (mut shortened, mut capped) = (Vec::new(), Vec::new());
         for (index, spec) in specs.iter().enumerate() {
             if !self.give_share(log, &specs[index..], index) {
                 shortened.push(format!("{} was left out", row_name(spec)));
@@ -84,6 +86,9 @@ impl RowRunner<'_> {
             let number = run.rows.len() + 1;
             let (done, all) = self.among.map_or((0, specs.len()), |among| among.done);
             let name = phase_name(spec, done + index, all);
+            if self.among.is_none() && !self.is_one_of_many {
+                self.console.remaining(time_of(&specs[index..]));
+            }
             let row = self.one(
                 (&name, number),
                 spec,
@@ -98,6 +103,7 @@ impl RowRunner<'_> {
                     continue;
                 }
             }
+            capped.extend(capped_row(spec, &row).filter(|_| !limited.ended));
             doubt::row(&row, limited, &mut run.validity);
             run.rows.push(row);
             if let Some(target) = self.target.filter(|_| index + 1 < specs.len()) {
@@ -106,6 +112,12 @@ impl RowRunner<'_> {
             drafts.write(writer, run)?;
         }
         self.say_shortened(run, &shortened);
+        if !capped.is_empty() {
+            let all = capped.join(", ");
+            self.console.say(&format!(
+                "Ended early, as announced: {all} (--time measures the whole time)."
+            ));
+        }
         Ok(())
     }
 
@@ -133,10 +145,11 @@ impl RowRunner<'_> {
             store: Some(writer),
             interrupt: self.console.interrupt(),
             guard: &guard,
-            progress: &|part, rate| {
-                phase.at((part * 1000.0) as u64);
-                phase.note(&format!("{rate:.0} commits/s"));
-                if let Some(line) = soak.as_ref().and_then(|s| s.line(part, rate, target)) {
+            progress: &|progress| {
+                phase.at((progress.part * 1000.0) as u64);
+                phase.note(&current(progress));
+                let line = |soak: &SoakLines| soak.line(progress, target);
+                if let Some(line) = soak.as_ref().and_then(line) {
                     self.console.say(&line);
                 }
             },
@@ -180,6 +193,17 @@ impl RowRunner<'_> {
     }
 }
 
+/// Time that a row takes beside its warm-up and its measured time: its sessions start and end.
+const AROUND_ROW: Nanos = Nanos::from_millis(50);
+
+/// Time that rows take, as far as it is known before: those that count commits are not.
+pub(super) fn time_of(specs: &[Spec]) -> Nanos {
+    let known = specs.iter().filter(|spec| spec.commits.is_none());
+    known.fold(Nanos::ZERO, |all, spec| {
+        all.plus(spec.time).plus(spec.warmup).plus(AROUND_ROW)
+    })
+}
+
 /// What `--max-write` did to a row. One that has made all its commits is whole, also where the last
 /// of them used up its share.
 fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
@@ -188,6 +212,14 @@ fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
         ended: meter.ended_ns().is_some() && asked != row.commits,
         stopped: meter.has_stopped(),
     }
+}
+
+/// A row that ended because it had written all the redo that it may.
+fn capped_row(spec: &Spec, row: &Row) -> Option<String> {
+    let elapsed_s = row.elapsed_s?;
+    let is_early = spec.commits.is_none() && elapsed_s < spec.time.as_secs();
+    let has_written = row.redo().redo_size_bytes? >= spec.max_redo_bytes;
+    (is_early && has_written).then(|| format!("{} after {elapsed_s:.1} s", row_name(spec)))
 }
 
 /// What `--max-write` made of a row that was ended early.
@@ -223,8 +255,9 @@ impl SoakLines {
     }
 
     /// The line, if one is due: how far it is, how fast, what memory and room are left.
-    fn line(&self, part: f64, rate: f64, target: Option<&IdentifiedTarget>) -> Option<String> {
-        let at_s = part * self.time.as_secs();
+    fn line(&self, progress: RowProgress, target: Option<&IdentifiedTarget>) -> Option<String> {
+        let at_s = progress.part * self.time.as_secs();
+        let rate = progress.commits_per_s.unwrap_or(0.0);
         if at_s < self.next_s.get() {
             return None;
         }
@@ -244,15 +277,32 @@ impl SoakLines {
     }
 }
 
+/// What a row does at present, for the line that shows its progress.
+fn current(progress: RowProgress) -> String {
+    let Some(rate) = progress.commits_per_s else {
+        return String::new();
+    };
+    let p99 = progress.sync_p99_ns.map_or_else(String::new, |ns| {
+        format!(", p99 {}", words::latency(ns as f64))
+    });
+    format!("{} commits/s{p99}", words::count(rate as u64))
+}
+
+/// What a row came to, on one line of 80 columns with its name.
 fn summary(row: &Row) -> String {
-    let sync = row
-        .log_file_sync_ms
-        .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    let sync = row.wait(WaitEvent::LogFileSync).filter(|w| w.count > 0);
+    let sync = sync.map_or_else(String::new, |sync| match sync.p99_ns {
+        Some(p99) => format!(", p99 {}", words::latency(p99 as f64)),
+        None => format!(", mean {}", words::latency(sync.mean_ns)),
+    });
     let mbps = row.redo().redo_data_mbps;
-    let redo = mbps.map_or_else(String::new, |mbps| format!(", {mbps:.1} MB/s"));
+    let redo = mbps.map_or_else(String::new, |mbps| {
+        format!(", {} MB/s", words::digits(mbps))
+    });
+    let rate = row.commit_throughput_tps.unwrap_or(0.0);
     format!(
-        "{:.0} commits/s{redo}{sync}",
-        row.commit_throughput_tps.unwrap_or(0.0)
+        "{} commits/s{sync}{redo}",
+        words::count(rate.round() as u64)
     )
 }
 
@@ -273,7 +323,7 @@ pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         store: None,
         interrupt,
         guard: &|_| Ok(()),
-        progress: &|_, _| {},
+        progress: &|_| {},
         log: &|_| {},
     };
     let spec = Spec::closed(
@@ -284,4 +334,42 @@ pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
     );
     let row = row::run(&mut lab, 1, &spec)?;
     Ok(row.elapsed_ns.unwrap_or(0) as f64 / row.commits.unwrap_or(0).max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::run::RedoFigures;
+
+    #[test]
+    fn a_row_that_wrote_all_it_may_before_its_time_is_named() {
+        let spec = |max_redo_bytes, commits| Spec {
+            max_redo_bytes,
+            commits,
+            ..Spec::closed(
+                Workload::standard().remove(0),
+                8,
+                Nanos::from_secs(4),
+                Nanos::ZERO,
+            )
+        };
+        let row = |elapsed_s, bytes| Row {
+            elapsed_s: Some(elapsed_s),
+            redo: Some(RedoFigures {
+                redo_size_bytes: Some(bytes),
+                ..RedoFigures::default()
+            }),
+            ..Row::default()
+        };
+        let early = capped_row(&spec(100, None), &row(2.0, 100));
+        assert_eq!(early.as_deref(), Some("LGWR-LAT1 with 8 jobs after 2.0 s"));
+        for (spec, row) in [
+            (spec(100, None), row(4.0, 100)),
+            (spec(100, None), row(2.0, 99)),
+            (spec(u64::MAX, None), row(2.0, 100)),
+            (spec(100, Some(5)), row(2.0, 100)),
+        ] {
+            assert_eq!(capped_row(&spec, &row), None);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::Failure;
 use super::background::PlacedBackground;
 use super::log_place::ServerLogPlace;
 use super::meter::Meter;
-use super::plan::{LogPlan, MembersPlan};
+use super::plan::LogPlan;
 use super::recorder::Recorder;
 use super::row::Spec;
 use super::site::Site;
@@ -22,9 +22,8 @@ use measure::run::StripeFacts;
 use measure::workload::Workload;
 use redo::engine::{BatchEvent, Paths, open};
 use redo::writer::Policy;
-use redo::{ArchiveMode, Layout, Log, MemberLayout, Options};
+use redo::{ArchiveMode, Layout, Log, Options};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How a log is made and run, once it is known how it is written and what may be.
 #[derive(Clone, Debug)]
@@ -39,6 +38,8 @@ pub struct Setup {
     pub budget: Arc<Budget>,
     /// Bytes of it that are set aside for making the log.
     pub making_bytes: u64,
+    /// Bytes of these that a probe has written already.
+    pub probed_bytes: u64,
     /// What runs beside the sessions.
     pub background: PlacedBackground,
 }
@@ -51,6 +52,7 @@ impl Default for Setup {
             probe: false,
             budget: Budget::of(None),
             making_bytes: 0,
+            probed_bytes: 0,
             background: PlacedBackground::default(),
         }
     }
@@ -86,6 +88,7 @@ impl LoadTarget {
         cancel: &dyn Fn() -> bool,
     ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
         let (budget, making) = (Arc::clone(&setup.budget), setup.making_bytes);
+        let probed = setup.probed_bytes;
         budget.take(making)?;
         let made = match site {
             Site::Folder(folder) => {
@@ -95,7 +98,7 @@ impl LoadTarget {
             Site::Folders(folders) => {
                 let target = match (setup.log.members, setup.log.stripe) {
                     (Some(members), _) => {
-                        LoadTarget::in_members(&folders, members, setup, progress, cancel)?
+                        members::in_folders(&folders, members, setup, progress, cancel)?
                     }
                     (None, Some(stripe)) => {
                         LoadTarget::in_stripe(&folders, stripe.width, setup, progress, cancel)?
@@ -109,7 +112,7 @@ impl LoadTarget {
                 (target, Vec::new())
             }
         };
-        budget.give_back(making.saturating_sub(made.0.made_bytes));
+        budget.give_back(making.saturating_sub(made.0.made_bytes.saturating_add(probed)));
         budget.compare();
         Ok(made)
     }
@@ -186,43 +189,6 @@ impl LoadTarget {
         let observers = Observers::new(&setup);
         let ways = options(&setup, &observers);
         let (log, _) = Log::builder(layout()).options(ways).open()?;
-        LoadTarget::start(log, observers, asked, &setup)
-    }
-
-    /// Makes the files of a log with members in `folders` and opens them.
-    fn in_members(
-        folders: &[WorkFolder],
-        members: MembersPlan,
-        setup: Setup,
-        progress: &dyn Fn(u64, u64),
-        cancel: &dyn Fn() -> bool,
-    ) -> Result<LoadTarget, Failure> {
-        let mut names = Paths::log_names(setup.log.shape.groups);
-        names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
-        for folder in folders {
-            let registered = folder.register_all(&names);
-            registered.map_err(Failure::system("registering the log's files"))?;
-        }
-        let layout = || {
-            let directories = folders.iter().map(|folder| folder.directory().clone());
-            // Whether they are on one device was asked before anything was made.
-            MemberLayout::open_directories(directories, members.cell as usize)
-                .force_same_device(true)
-        };
-        let builder = Log::builder(layout()).shape(setup.log.shape);
-        match builder.progress(progress).cancel(cancel).create() {
-            Err(_) if cancel() => return Err(Failure::Interrupted),
-            made => drop(made?),
-        }
-        let mut asked = asked_of(&setup);
-        asked.members = folders.iter().map(place_of).collect();
-        let observers = Observers::new(&setup);
-        observers.meter.set_copies(setup.log.copies());
-        let ways = options(&setup, &observers);
-        let outlier = Duration::from_nanos(setup.log.log_write_warning.0);
-        let (log, _) = Log::builder(layout())
-            .options(ways.outlier(outlier))
-            .open()?;
         LoadTarget::start(log, observers, asked, &setup)
     }
 
@@ -390,6 +356,7 @@ fn asked_of(setup: &Setup) -> AskedOfLog {
         unwritten_extents: None,
         stripe: None,
         members: Vec::new(),
+        ring: None,
         stays: false,
     }
 }
@@ -459,6 +426,7 @@ fn options_of(node: usize, setup: &Setup, observers: &Observers) -> Options {
         })
 }
 
+mod members;
 mod nodes;
 
 #[cfg(test)]

@@ -5,15 +5,15 @@ use super::table::{Style, draw};
 use measure::run::{ProbeRow, Run};
 use measure::words::sanitize;
 
-/// What the probe found before the log was opened, and what was asked for and done without; empty
-/// where there is neither.
+/// What the log lies on, and what was asked for and done without; with `verbose` also what the
+/// probe found before the log was opened. Empty where there is none of it.
 #[must_use]
-pub fn text(run: &Run, style: Style) -> String {
+pub fn text(run: &Run, style: Style, verbose: bool) -> String {
     let mut text = String::new();
     let Some(log) = run.target.redo_log() else {
         return text;
     };
-    if !log.probe.is_empty() {
+    if verbose && !log.probe.is_empty() {
         text.push_str("\nProbe at open (durable writes, one at a time):\n");
         let headings = [
             "Sync method",
@@ -49,6 +49,7 @@ pub fn text(run: &Run, style: Style) -> String {
         }
     }
     text.push_str(&super::members::text(log, style));
+    text.push_str(&super::ring::text(run));
     for fallback in &log.fallbacks {
         text.push_str(&format!("Done without: {}\n", sanitize::line(fallback)));
     }

@@ -1,7 +1,7 @@
 //! The value of each catalogue metric in a row: the one place where a key meets a field.
 
-use measure::catalogue::SERVER_PREFIX;
-use measure::run::{Row, ServerFigures};
+use measure::catalogue::{COMMIT_LATENCY, SERVER_PREFIX, WAITS, WaitFigure};
+use measure::run::{Row, ServerFigures, WaitStats};
 use measure::words::sanitize;
 
 /// What stands in a cell.
@@ -50,8 +50,7 @@ impl RowCell {
     }
 }
 
-/// The value of the metric `key` (see [`measure::catalogue::ROW`] and
-/// [`measure::catalogue::SERVER`]); `None` for an unknown key.
+/// The value of the metric `key` (see [`measure::catalogue::all`]); `None` for an unknown key.
 #[must_use]
 pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
     let (redo, cpu) = (row.redo(), row.processors());
@@ -108,8 +107,37 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "neighbour_fsync_p50_us" => RowCell::real(row.log_life().neighbour_fsync_p50_us),
         "neighbour_fsync_p99_us" => RowCell::real(row.log_life().neighbour_fsync_p99_us),
         "neighbour_fsync_max_us" => RowCell::real(row.log_life().neighbour_fsync_max_us),
-        key => return server_cell(row.server(), key.strip_prefix(SERVER_PREFIX)?),
+        key => match key.strip_prefix(SERVER_PREFIX) {
+            Some(own) => return server_cell(row.server(), own),
+            None => return wait_cell(row, key),
+        },
     })
+}
+
+/// The value of a metric of the catalogue's waits, in milliseconds.
+fn wait_cell(row: &Row, key: &str) -> Option<RowCell> {
+    let (event, figure, _) = WAITS.iter().find(|(_, _, metric)| metric.key == key)?;
+    let stats = match *event {
+        COMMIT_LATENCY => row.commit_latency.as_ref(),
+        event => row.waits.get(event),
+    };
+    let ns = stats
+        .filter(|stats| stats.count > 0)
+        .and_then(|stats| figure_ns(stats, *figure));
+    Some(RowCell::real(ns.map(|ns| ns / 1e6)))
+}
+
+fn figure_ns(stats: &WaitStats, figure: WaitFigure) -> Option<f64> {
+    let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    match figure {
+        WaitFigure::Mean => Some(stats.mean_ns),
+        WaitFigure::P50 => whole(stats.p50_ns),
+        WaitFigure::P90 => whole(stats.p90_ns),
+        WaitFigure::P99 => whole(stats.p99_ns),
+        WaitFigure::P999 => whole(stats.p999_ns),
+        // Of some waits only count and total are known.
+        WaitFigure::Max => whole(Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0)),
+    }
 }
 
 /// The value of a metric of the catalogue's server, by its key in JSON.
@@ -193,14 +221,36 @@ mod tests {
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {
         let row = Row::default();
-        for metric in measure::catalogue::ROW
-            .iter()
-            .chain(measure::catalogue::SERVER)
-        {
+        for metric in measure::catalogue::all() {
             assert!(cell(&row, metric.key).is_some(), "{}", metric.key);
         }
         assert_eq!(cell(&row, "no_such_metric"), None);
         assert_eq!(cell(&row, "server_no_such_metric"), None);
+    }
+
+    #[test]
+    fn percentiles_are_milliseconds_and_never_invented() {
+        let stats = WaitStats {
+            count: 100,
+            mean_ns: 250_000.0,
+            total_ns: 25_000_000,
+            p50_ns: Some(200_000),
+            max_ns: 4_000_000,
+            ..WaitStats::default()
+        };
+        let row = Row {
+            waits: [("log_file_sync".to_owned(), stats)].into(),
+            ..Row::default()
+        };
+        for (key, want) in [
+            ("log_file_sync_p50_ms", RowCell::Real(0.2)),
+            ("log_file_sync_p99_ms", RowCell::Missing),
+            ("log_file_sync_max_ms", RowCell::Real(4.0)),
+            ("log_file_parallel_write_ms", RowCell::Missing),
+            ("commit_latency_max_ms", RowCell::Missing),
+        ] {
+            assert_eq!(cell(&row, key), Some(want), "{key}");
+        }
     }
 
     #[test]

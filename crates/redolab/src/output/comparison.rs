@@ -3,6 +3,9 @@
 //! Invariants: origin and validity stand above every figure; significance and size are said apart,
 //! in the words that the comparison carries; what is not comparable is listed, never left out.
 
+mod answers;
+mod matrix;
+
 use super::cells::{self, grouped};
 use super::csv::safe;
 use super::table::{Style, draw};
@@ -26,27 +29,29 @@ const SHORT: [&str; 8] = [
 
 /// Rows of a table that the short view prints.
 const TABLE_ROWS: usize = 60;
+/// Metrics of a row that the short view prints at most.
+const METRICS: usize = 10;
 
 /// The comparison as text; every metric when `verbose`.
 #[must_use]
 pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
-    let mut out = runs(c);
-    for (row, lines) in by_row(c) {
+    let mut out = answers::notices(c);
+    out.push_str(&runs(c));
+    out.push_str(&answers::text(c, style, verbose));
+    out.push_str(&matrix::text(c, style, verbose));
+    // Of many runs the matrix is the short view.
+    let detailed = verbose || c.runs.len() < 3;
+    for (row, lines) in by_row(c).into_iter().filter(|_| detailed) {
         out.push_str(&format!("\n{row}\n"));
-        let shown: Vec<&&Difference> = lines.iter().filter(|d| verbose || told(d)).collect();
+        let shown = lines.iter().filter(|d| verbose || told(d));
+        let most = if verbose { usize::MAX } else { METRICS };
+        let shown: Vec<&&Difference> = shown.take(most).collect();
         out.push_str(&differences(&shown, style));
-        let hidden = lines.len() - shown.len();
-        if hidden > 0 {
-            let more = measure::words::plural(hidden as u64, "more metric");
-            out.push_str(&format!("({more} with -v)\n"));
+        if shown.len() < lines.len() {
+            let (shown, all) = (shown.len(), lines.len());
+            out.push_str(&format!("({shown} of {all} metrics; all {all} with -v)\n"));
         }
-        for d in shown {
-            out.push_str(&format!(
-                "  {}: {}\n",
-                d.metric,
-                sanitize::line(&d.sentence)
-            ));
-        }
+        out.push_str(&in_words(&shown, verbose));
     }
     if !has_pairs(c) {
         out.push_str("\nNothing is comparable.\n");
@@ -76,6 +81,32 @@ pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     }
     out.push_str(&conditions(c));
     out
+}
+
+/// The sentences of the metrics; in the short view only why there is no interval, each reason once.
+fn in_words(shown: &[&&Difference], verbose: bool) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for d in shown {
+        let reason = match d.sentence.split_once("without an interval: ") {
+            Some((_, reason)) if !verbose => reason,
+            _ if verbose || d.ratio.is_none() => d.sentence.as_str(),
+            _ => continue,
+        };
+        match reasons.iter_mut().find(|(r, _)| *r == reason) {
+            Some((_, metrics)) => metrics.push(&d.metric),
+            None => reasons.push((reason, vec![&d.metric])),
+        }
+    }
+    let line = |(reason, metrics): &(&str, Vec<&str>)| {
+        let reason = sanitize::line(reason);
+        match (verbose, metrics.as_slice()) {
+            (false, [_, _, ..]) => {
+                format!("  no interval of {} metrics: {reason}\n", metrics.len())
+            }
+            _ => format!("  {}: {reason}\n", metrics.join(", ")),
+        }
+    };
+    reasons.iter().map(line).collect()
 }
 
 /// Whether anything of the runs could be paired.
@@ -156,15 +187,15 @@ fn differences(lines: &[&&Difference], style: Style) -> String {
         "Metric", "Base", "Other", "Ratio", "Interval", "p", "Size", "From",
     ];
     let rows = lines.iter().map(|d| {
-        let ratio = |v: Option<f64>| v.map_or("-".to_owned(), |r| format!("{r:.3}"));
         let interval = match d.ci_low.zip(d.ci_high) {
-            Some((low, high)) => format!("{low:.3} to {high:.3}"),
+            Some((low, high)) => format!("{} to {}", of_ratio(low), of_ratio(high)),
             None => "-".to_owned(),
         };
         let p = if d.p_text.is_empty() { "-" } else { &d.p_text };
         let size = match (d.significant, d.size) {
             (Some(false), _) => "no difference found",
             (Some(true), Some(size)) => size.word(),
+            (None, _) if d.basis == Basis::Rounds => "too few rounds",
             _ => "-",
         };
         vec![
@@ -179,6 +210,18 @@ fn differences(lines: &[&&Difference], style: Style) -> String {
         ]
     });
     draw(&headings, rows.collect(), 1, style)
+}
+
+/// A ratio with three decimals, or three digits where it is small.
+fn of_ratio(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.1 => measure::words::digits(r),
+        r => format!("{r:.3}"),
+    }
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_owned(), of_ratio)
 }
 
 /// A figure with its unit; times as people read them.

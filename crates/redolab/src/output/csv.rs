@@ -1,30 +1,40 @@
 //! Rows as CSV, for spreadsheets and data frames.
 //!
-//! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue, and where a row has
-//! counts of a server those of the catalogue's servers. Numbers have all
-//! their digits, an empty field was not measured. Text that a spreadsheet would run as a formula
-//! is preceded by an apostrophe; numbers never are.
+//! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue, where a row has counts
+//! of a server those of the catalogue's servers, the percentiles of the waits, and `label` and
+//! `tags`, what the user noted. A new column comes last, so that a program may count them. Numbers
+//! have all their digits, an empty field was not measured. Text that a spreadsheet would run as a
+//! formula is preceded by an apostrophe; numbers never are.
 
 use super::cells::{RowCell, cell};
-use measure::catalogue::{ROW, SERVER};
+use super::columns::Columns;
+use measure::catalogue::{ROW, SERVER, WAITS};
 use measure::run::Run;
 use measure::words::sanitize;
 use std::io::{self, Write};
 
-/// Writes the runs' rows under one heading.
+/// Writes the runs' rows under one heading, with every column.
 ///
 /// # Errors
 /// An error of `out`.
 pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
+    write_columns(runs, &Columns::Usual, out)
+}
+
+/// Writes the runs' rows under one heading: with every column, or with those that are named, behind
+/// `run_id`, `origin` and `valid`.
+///
+/// # Errors
+/// An error of `out`.
+pub fn write_columns(runs: &[&Run], columns: &Columns, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let has_server = |run: &&Run| run.rows.iter().any(|row| row.server.is_some());
-    let server = match runs.iter().any(has_server) {
-        true => SERVER,
-        false => &[],
+    let keys = keys(runs, columns);
+    let first = ["run_id", "origin", "valid"];
+    let last: &[&str] = match columns {
+        Columns::Usual => &["label", "tags"],
+        Columns::Study | Columns::Named(_) => &[],
     };
-    let metrics = || ROW.iter().chain(server);
-    let keys = metrics().map(|m| m.key);
-    writer.write_record(["run_id", "origin", "valid"].into_iter().chain(keys))?;
+    writer.write_record(first.iter().chain(&keys).chain(last))?;
     for run in runs {
         for row in &run.rows {
             let mut record = vec![
@@ -32,15 +42,39 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
                 run.origin.word().to_owned(),
                 run.validity.valid.to_string(),
             ];
-            record.extend(metrics().map(|metric| match cell(row, metric.key) {
+            record.extend(keys.iter().map(|key| match cell(row, key) {
                 Some(RowCell::Text(text)) => safe(&text),
                 Some(other) => other.exact(),
                 None => String::new(),
             }));
+            if !last.is_empty() {
+                record.push(safe(run.notes.label.as_deref().unwrap_or_default()));
+                record.push(safe(&run.notes.tags_in_words()));
+            }
             writer.write_record(&record)?;
         }
     }
     writer.flush()
+}
+
+fn keys(runs: &[&Run], columns: &Columns) -> Vec<&'static str> {
+    let study = ROW.iter().map(|m| m.key);
+    match columns {
+        Columns::Named(keys) => keys.clone(),
+        Columns::Study => study.collect(),
+        Columns::Usual => {
+            let has_server = |run: &&Run| run.rows.iter().any(|row| row.server.is_some());
+            let server = match runs.iter().any(has_server) {
+                true => SERVER,
+                false => &[],
+            };
+            let waits = WAITS.iter().map(|(_, _, metric)| metric.key);
+            study
+                .chain(server.iter().map(|m| m.key))
+                .chain(waits)
+                .collect()
+        }
+    }
 }
 
 /// Text that no spreadsheet runs and no terminal obeys: an apostrophe before what begins like a
@@ -118,5 +152,19 @@ mod tests {
         assert_eq!(get("commit_throughput_tps").parse(), Ok(0.1 + 0.2));
         assert_eq!(get("log_file_sync_ms"), "");
         assert_eq!(get("origin"), "measured");
+        let last = headings.iter().next_back();
+        assert_eq!(last, Some("tags"), "new columns come last");
+    }
+
+    #[test]
+    fn named_columns_are_in_their_order() {
+        let run = crate::output::table::tests::run();
+        let columns = Columns::read("jobs,log_file_sync_p50_ms").expect("keys");
+        let mut out = Vec::new();
+        write_columns(&[&run], &columns, &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("UTF-8");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "run_id,origin,valid,jobs,log_file_sync_p50_ms");
+        assert_eq!(lines[1], "20261120-101500-4f2a11,measured,true,1,0.101");
     }
 }

@@ -16,7 +16,7 @@ use measure::words::sanitize;
 use std::io::{self, Write};
 
 /// Lines of a table that are shown unless more is asked for.
-const LINES_SHOWN: usize = 40;
+pub(super) const LINES_SHOWN: usize = 40;
 /// What a file says of itself that is shown, by its own names.
 const SHOWN: &[&str] = &[
     "DB Name",
@@ -151,7 +151,39 @@ fn paragraphs(t: &Table) -> String {
     out
 }
 
+/// A table as it is shown: without columns that no line fills, and with some lines.
+pub(super) struct ShownTable {
+    /// With the file and line that it is from.
+    pub(super) title: String,
+    /// Headings.
+    pub(super) headings: Vec<String>,
+    /// Cells of the lines.
+    pub(super) lines: Vec<Vec<String>>,
+    /// How many columns at the left are text.
+    pub(super) texts: usize,
+    /// Lines that are left out.
+    pub(super) more: usize,
+}
+
 fn one(t: &Table, limit: usize, style: Style) -> String {
+    let shown = shown(t, limit);
+    let names: Vec<&str> = shown.headings.iter().map(String::as_str).collect();
+    let mut out = format!(
+        "{}\n{}",
+        shown.title,
+        table::draw(&names, shown.lines, shown.texts, style)
+    );
+    if shown.more > 0 {
+        out.push_str(&format!(
+            "({} more lines with --verbose, or with --format json)\n",
+            shown.more
+        ));
+    }
+    out
+}
+
+/// What is shown of a table, with at most `limit` lines.
+pub(super) fn shown(t: &Table, limit: usize) -> ShownTable {
     let mut title = sanitize::line(&t.title);
     if !t.file.is_empty() {
         title.push_str(&format!("  [{}", sanitize::line(&t.file)));
@@ -170,7 +202,6 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
         .iter()
         .map(|i| sanitize::line(&t.columns[*i].heading))
         .collect();
-    let names: Vec<&str> = headings.iter().map(String::as_str).collect();
     let below = t.columns.iter().position(|c| c.key == "p_is_below");
     let line = |row: &Vec<Cell>| {
         let is_below = below.and_then(|i| row.get(i)) == Some(&Cell::Text("yes".to_owned()));
@@ -193,14 +224,13 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
         column().any(|c| matches!(c, Cell::Text(_)))
     };
     let texts = columns.iter().take_while(|i| is_text(**i)).count();
-    let mut out = format!("{title}\n{}", table::draw(&names, lines, texts, style));
-    if t.rows.len() > limit {
-        let more = t.rows.len() - limit;
-        out.push_str(&format!(
-            "({more} more lines with --verbose, or with --format json)\n"
-        ));
+    ShownTable {
+        title,
+        headings,
+        lines,
+        texts,
+        more: t.rows.len().saturating_sub(limit),
     }
-    out
 }
 
 /// Seconds since 1970, or a finer unit of them: a moment, of which thousands are not set apart.

@@ -1,9 +1,13 @@
 //! What is in a log, as text for people.
 
+pub(crate) use members::members;
+
+mod members;
+
 use super::cells::grouped;
 use super::table;
 use crate::archived::ArchiveSurvey;
-use crate::inspection::{InspectedControl, InspectedLog, InspectedMembers, InspectedSalvage};
+use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};
 
 /// What was found in a log.
@@ -71,52 +75,6 @@ fn hex_dump(bytes: &[u8]) -> String {
     bytes.chunks(LINE).enumerate().map(line).collect()
 }
 
-/// The members of a log.
-pub(crate) fn members(found: &InspectedMembers, style: table::Style) -> String {
-    let kind = found.kind.as_deref().unwrap_or("none found");
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let lines = found.members.iter().enumerate().map(|(at, member)| {
-        vec![
-            (at + 1).to_string(),
-            or_dash(member.member.map(|n| n.to_string())),
-            or_dash(member.cell.map(|n| n.to_string())),
-            member.state.replace('_', " "),
-            or_dash(member.generation.map(grouped)),
-            or_dash(member.end_rba.clone()),
-            or_dash(member.lacking_bytes.map(grouped)),
-        ]
-    });
-    let headings = [
-        "Place",
-        "Member",
-        "Cell",
-        "State",
-        "Generation",
-        "Redo up to RBA",
-        "Lacks bytes",
-    ];
-    let lines = table::draw(&headings, lines.collect(), 4, style);
-    let mut out = format!("Members: {kind}\n{lines}");
-    for (at, member) in found.members.iter().enumerate() {
-        out.push_str(&format!("  {}: {}\n", at + 1, sanitize::line(&member.path)));
-        if let Some(pid) = member.open_by_pid {
-            out.push_str(&format!("     open by process {pid}: this is a moment's\n"));
-        }
-        if let Some(why) = &member.why {
-            out.push_str(&format!("     {}\n", sanitize::line(why)));
-        }
-    }
-    out.push_str(match found.equal {
-        true => "All members are there, in sync and equal.\n",
-        false => "The members are not equal. An opening makes those that it believes equal.\n",
-    });
-    if let Some(refused) = &found.refused {
-        let refused = sanitize::line(refused);
-        out.push_str(&format!("An opening with them is refused:\n  {refused}\n"));
-    }
-    out
-}
-
 /// What an archive holds.
 pub(crate) fn archive(found: &ArchiveSurvey) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
@@ -162,6 +120,14 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
             control.format_version,
             redo::format::FORMAT_VERSION
         ));
+    }
+    match control.ring {
+        Some("spare") => out.push_str("  ring          spare: the log opens without it too\n"),
+        Some(_) => out.push_str(
+            "  ring          needed: the disk may lack what was acknowledged last; look at both with\n                \
+             redolab inspect --members ring:DISK,RING\n",
+        ),
+        None => {}
     }
     if control.incarnations.len() > 1 {
         let lines = control.incarnations.iter().map(|i| {

@@ -8,7 +8,7 @@ use measure::words::sanitize;
 /// The table of a log's members and what it means; nothing for a log without.
 #[must_use]
 pub fn text(log: &RedoLogFacts, style: Style) -> String {
-    let Some(kind) = log.members_kind() else {
+    let Some(kind) = log.members_kind().filter(|_| !log.members.is_empty()) else {
         return String::new();
     };
     let headings = [
@@ -75,8 +75,11 @@ fn flash(members: &[MemberFacts]) -> String {
          FL_DISK_FIRST {}  FL_FLASH_FIRST {}\n  \
          FL_PREVENTED_OUTLIERS {prevented}  FL_ACTUAL_OUTLIERS {both}\n  \
          FL_FLASH_ONLY_OUTLIERS {only}  FL_EFFICIENCY_PERCENTAGE {efficiency}\n\
+         FL_IO_W_SKIP_BUSY and FL_IO_W_SKIP_LARGE do not apply: every log write goes to\n\
+         each member that is in use.\n\
          Both slow: {:.6} of the log writes; {product:.6} if they were independent.\n\
-         These counters do not show what the race gains: compare runs with and without.\n",
+         These counters do not show what the race gains: measure interleaved rounds with\n\
+         and without it (redolab compare --on disk=DISK --on race=race:DISK,FLASH).\n",
         grouped(disk.first),
         grouped(flash.first),
         part(both),

@@ -1,10 +1,13 @@
-//! Progress on standard error: a bar on a terminal, a line a phase when asked for, else nothing.
+//! Progress on standard error: one line on a terminal, with the phase, its present figures and the
+//! time that the whole still takes; elsewhere a line for each phase that ended, where asked for.
 //!
 //! Invariants: never standard output; never colour; phases that the process does not live to end
 //! leave no line that says otherwise.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use measure::words::sanitize;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much to show.
@@ -12,9 +15,11 @@ use std::time::{Duration, Instant};
 pub enum Mode {
     /// Nothing.
     Silent,
+    /// A line at the end of each phase.
+    Outcomes,
     /// A line at the start and the end of each phase.
     Lines,
-    /// A bar while a phase runs, a line when it has ended.
+    /// One line that changes while a phase runs, and one that stays when it has ended.
     Bars,
 }
 
@@ -35,12 +40,54 @@ impl Mode {
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
         Mode::choose(terminal, quiet, verbose)
     }
+
+    /// The same for work of minutes, whose outcomes are of interest wherever they go.
+    #[must_use]
+    pub fn with_outcomes(self, quiet: bool) -> Mode {
+        match self {
+            Mode::Silent if !quiet => Mode::Outcomes,
+            mode => mode,
+        }
+    }
+}
+
+/// How long the whole takes: when it began and when it will end, as far as that is known.
+#[derive(Debug, Default)]
+struct Whole(Mutex<Option<(Instant, Instant)>>);
+
+impl Whole {
+    fn set(&self, remaining: Duration) {
+        let now = Instant::now();
+        let mut ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = ends.map_or(now, |(began, _)| began);
+        *ends = now.checked_add(remaining).map(|end| (began, end));
+    }
+
+    /// Percent that is done, and seconds that are left.
+    fn now(&self) -> Option<(u64, u64)> {
+        let (began, end) = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let done = began.elapsed().as_secs_f64();
+        let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
+        // What is not over is never shown as done.
+        let percent = (100.0 * done / (done + left).max(1e-9)).min(99.0);
+        Some((percent as u64, left.ceil() as u64))
+    }
+}
+
+/// `45 s`, `1 min 12 s`, `2 h 5 min`.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
 }
 
 /// Shows phases one after the other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Progress {
     mode: Mode,
+    whole: Arc<Whole>,
 }
 
 /// A phase that is under way.
@@ -52,11 +99,20 @@ pub struct Phase {
     bar: ProgressBar,
 }
 
+/// How often the line is drawn again, so that the time that is left runs down.
+const TICK: Duration = Duration::from_millis(250);
+
 impl Progress {
     /// Progress of that kind.
     #[must_use]
     pub fn new(mode: Mode) -> Progress {
-        Progress { mode }
+        let whole = Arc::default();
+        Progress { mode, whole }
+    }
+
+    /// The whole takes so much time from now on, of which the phases are parts.
+    pub fn remaining(&self, time: Duration) {
+        self.whole.set(time);
     }
 
     /// Begins a phase. `total` is in whatever [`Phase::at`] counts, such as milliseconds or
@@ -64,26 +120,27 @@ impl Progress {
     #[must_use]
     pub fn phase(&self, name: &str, total: u64) -> Phase {
         let name = sanitize::line(name);
-        let bar = if total == 0 {
-            ProgressBar::new_spinner()
-        } else {
-            ProgressBar::new(total)
-        };
-        bar.set_draw_target(match self.mode {
-            Mode::Bars => ProgressDrawTarget::stderr_with_hz(4),
-            Mode::Silent | Mode::Lines => ProgressDrawTarget::hidden(),
-        });
-        let template = if total == 0 {
-            "{spinner} {msg} {elapsed}"
-        } else {
-            "[{bar:24}] {percent:>3}% {msg} {elapsed}"
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+        let bar = ProgressBar::with_draw_target(
+            Some(total).filter(|total| *total > 0),
+            match self.mode {
+                Mode::Bars => ProgressDrawTarget::stderr_with_hz(4),
+                Mode::Silent | Mode::Lines | Mode::Outcomes => ProgressDrawTarget::hidden(),
+            },
+        );
+        // The message is cut where the line ends, the time that is left is not.
+        if let Ok(style) = ProgressStyle::with_template("{whole} {wide_msg}") {
+            let whole = Arc::clone(&self.whole);
+            let shown = move |state: &ProgressState, out: &mut dyn Write| {
+                // Writing into text does not fail.
+                let _ = out.write_str(&shown(&whole, state));
+            };
+            bar.set_style(style.with_key("whole", shown));
         }
         bar.set_message(name.clone());
-        if self.mode == Mode::Lines {
-            eprintln!("{name} ...");
+        match self.mode {
+            Mode::Lines => eprintln!("{name} ..."),
+            Mode::Bars => bar.enable_steady_tick(TICK),
+            Mode::Silent | Mode::Outcomes => {}
         }
         let (mode, start) = (self.mode, Instant::now());
         Phase {
@@ -92,6 +149,15 @@ impl Progress {
             start,
             bar,
         }
+    }
+}
+
+/// How far the whole is, or the phase where the whole is not known.
+fn shown(whole: &Whole, state: &ProgressState) -> String {
+    match whole.now() {
+        Some((percent, left)) => format!("{percent:>2} %, {} left:", duration(left)),
+        None if state.len().is_some() => format!("{:>2.0} %:", 100.0 * state.fraction()),
+        None => format!("{}:", duration(state.elapsed().as_secs())),
     }
 }
 
@@ -104,7 +170,11 @@ impl Phase {
     /// A word beside the bar, such as the present rate.
     pub fn say(&self, what: &str) {
         let what = sanitize::line(what);
-        self.bar.set_message(format!("{}  {what}", self.name));
+        let message = match what.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}: {what}", self.name),
+        };
+        self.bar.set_message(message);
     }
 
     /// Ends the phase and leaves a line with its outcome.
@@ -144,6 +214,9 @@ mod tests {
         ] {
             assert_eq!(Mode::choose(terminal, quiet, verbose), want);
         }
+        assert_eq!(Mode::Silent.with_outcomes(false), Mode::Outcomes);
+        assert_eq!(Mode::Silent.with_outcomes(true), Mode::Silent);
+        assert_eq!(Mode::Bars.with_outcomes(false), Mode::Bars);
         let line = closing("LGWR-LAT1 x 8", "ok\u{1b}[2J", Duration::from_millis(1_540));
         assert_eq!(line, "LGWR-LAT1 x 8: ok (1.5 s)");
     }
@@ -154,5 +227,26 @@ mod tests {
         phase.at(5);
         assert!(phase.bar.is_hidden());
         phase.done("y");
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_that_of_the_whole() {
+        let progress = Progress::new(Mode::Silent);
+        assert_eq!(progress.whole.now(), None);
+        progress.remaining(Duration::from_secs(100));
+        let (percent, left) = progress.whole.now().expect("known");
+        assert!(
+            percent < 99 && (1..=100).contains(&left),
+            "{percent} {left}"
+        );
+        progress.remaining(Duration::ZERO);
+        assert_eq!(
+            progress.whole.now(),
+            Some((99, 0)),
+            "not over before it ends"
+        );
+        for (seconds, want) in [(45, "45 s"), (72, "1 min 12 s"), (7_500, "2 h 5 min")] {
+            assert_eq!(duration(seconds), want);
+        }
     }
 }

@@ -10,13 +10,28 @@ use measure::words::sanitize;
 /// The report of a run of `store`, finished or not. Where its intervals cannot be read it is drawn
 /// without them, which is said here and in the report.
 pub fn html(store: &Store, run: &mut Run) -> String {
-    let data = data(store, &run.run_id).unwrap_or_else(|why| {
+    let data = known_data(store, run);
+    report::html(run, &data)
+}
+
+/// A figure of the run's report as SVG.
+///
+/// # Errors
+/// The ids and captions of the figures that there are, where none has this id.
+pub fn figure(store: &Store, run: &mut Run, id: &str) -> Result<String, Vec<(String, String)>> {
+    let data = known_data(store, run);
+    report::figure(run, &data, id)
+}
+
+/// What the store holds beside the run; nothing where that cannot be read, which becomes a
+/// problem of the run.
+fn known_data(store: &Store, run: &mut Run) -> ReportData {
+    data(store, &run.run_id).unwrap_or_else(|why| {
         let why = format!("the figures that need every interval are missing: {why}");
         eprintln!("redolab: {}", sanitize::line(&why));
         run.validity.add("intervals_unreadable", false, why);
         ReportData::default()
-    });
-    report::html(run, &data)
+    })
 }
 
 /// The report of a comparison. Runs that are not in the store, such as exported files, have no

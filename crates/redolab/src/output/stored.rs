@@ -1,12 +1,14 @@
 //! What is in a run store, and one stored run, as they are shown.
 
-use super::{
-    explain, imported, layers, nodes, placement, slow_writes, table, tproc_c, verdict, workers,
-};
+use super::overview::{self, View};
+use super::verdict::wrap;
+use super::{cells, differences, imported, table};
 use crate::store::{Entry, State};
+use measure::judgement::Answer;
 use measure::run::Run;
 use measure::words::{self, sanitize};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The schema of a listing.
 const SCHEMA: &str = "redolab.runs/1";
@@ -32,6 +34,13 @@ struct Line<'a> {
     workloads: Option<&'a [String]>,
     rows: Option<usize>,
     valid: Option<bool>,
+    doubtful: Option<bool>,
+    label: Option<&'a str>,
+    tags: Option<&'a BTreeMap<String, String>>,
+    options: Option<String>,
+    commits_per_s: Option<f64>,
+    p99_ns: Option<u64>,
+    answer: Option<Answer>,
 }
 
 impl<'a> From<&'a Entry> for Line<'a> {
@@ -48,6 +57,15 @@ impl<'a> From<&'a Entry> for Line<'a> {
             workloads: summary.map(|s| s.workloads.as_slice()),
             rows: summary.map(|s| s.rows),
             valid: summary.map(|s| s.valid),
+            doubtful: summary.map(|s| s.doubtful),
+            label: summary.and_then(|s| s.notes.label.as_deref()),
+            tags: summary
+                .map(|s| &s.notes.tags)
+                .filter(|tags| !tags.is_empty()),
+            options: summary.map(|s| differences::options(&s.command)),
+            commits_per_s: summary.and_then(|s| s.fastest).map(|(tps, _)| tps),
+            p99_ns: summary.and_then(|s| s.fastest).and_then(|(_, p99)| p99),
+            answer: summary.and_then(|s| s.answer),
         }
     }
 }
@@ -78,62 +96,140 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
     if listing.runs.is_empty() {
         return format!("No runs in {place}\n");
     }
-    let headings = [
-        "Run",
-        "State",
-        "Origin",
-        "Target",
-        "Workloads",
-        "Valid",
-        "Rows",
-    ];
     let cell = |text: Option<&str>| text.map_or("-".to_owned(), sanitize::line);
-    let lines = listing.runs.iter().map(|line| {
-        let valid = line.valid.map(|valid| if valid { "yes" } else { "NO" });
-        vec![
-            sanitize::line(line.run_id),
-            line.state.to_owned(),
-            cell(line.origin),
-            cell(line.target_path),
-            cell(line.workloads.map(|names| names.join(" ")).as_deref()),
-            cell(valid),
-            line.rows.map_or("-".to_owned(), |rows| rows.to_string()),
-        ]
-    });
-    let mut out = table::draw(&headings, lines.collect(), 6, style);
-    for line in listing.runs.iter().filter(|l| !l.detail.is_empty()) {
+    let lines: Vec<Vec<String>> = listing
+        .runs
+        .iter()
+        .map(|line| {
+            vec![
+                sanitize::line(line.run_id),
+                cell(line.label),
+                line.commits_per_s.map_or("-".to_owned(), cells::real),
+                line.p99_ns
+                    .map_or("-".to_owned(), |ns| cells::real(ns as f64 / 1e6)),
+                judged(line),
+                cell(
+                    line.target_path
+                        .map(|path| differences::cut(path, CELL_MAX))
+                        .as_deref(),
+                ),
+                cell(line.workloads.map(|names| names.join(" ")).as_deref()),
+                cell(
+                    line.options
+                        .as_deref()
+                        .map(|o| differences::cut(o, OPTIONS_MAX))
+                        .as_deref(),
+                ),
+                cell(line.tags.map(in_words).as_deref()),
+                cell(line.origin),
+                line.rows.map_or("-".to_owned(), |rows| rows.to_string()),
+            ]
+        })
+        .collect();
+    let mut lines = lines;
+    for at in [COMMITS, P99] {
+        to_the_right(&mut lines, at);
+    }
+    let (headings, lines) = filled(&HEADINGS, lines);
+    let (headings, lines) = table::fit(&headings, lines, &DROP_FIRST, style);
+    let mut out = table::draw(&headings, lines, headings.len(), style);
+    let figures = "Commits/s and p99 (log file sync) are those of the fastest row whose sessions \
+                   waited. compare compares runs, runs diff their options.";
+    wrap(&mut out, "", figures, style.width);
+    let unfinished: Vec<&Line<'_>> = listing
+        .runs
+        .iter()
+        .filter(|l| !l.detail.is_empty())
+        .collect();
+    for line in unfinished.iter().take(DETAILS) {
         out.push_str(&format!("{}\n", sanitize::line(line.detail)));
+    }
+    if unfinished.len() > DETAILS {
+        let more = words::plural((unfinished.len() - DETAILS) as u64, "run");
+        out.push_str(&format!("({more} more that are not complete)\n"));
     }
     out
 }
 
-/// The tables of a run, and its verdict or findings.
-pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
-    if run.imported.is_some() {
-        return imported::text(run, style, verbose);
+/// Headings of the listing.
+const HEADINGS: [&str; 11] = [
+    "Run",
+    "Label",
+    "Commits/s",
+    "p99 ms",
+    "Verdict",
+    "Target",
+    "Workloads",
+    "Options",
+    "Tags",
+    "Origin",
+    "Rows",
+];
+/// Columns of numbers among them.
+const COMMITS: usize = 2;
+const P99: usize = 3;
+
+/// Aligns a column of numbers among columns of text.
+fn to_the_right(lines: &mut [Vec<String>], at: usize) {
+    let cells = lines.iter().filter_map(|line| line.get(at));
+    let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+    for cell in lines.iter_mut().filter_map(|line| line.get_mut(at)) {
+        if cell != "-" {
+            *cell = format!("{cell:>width$}");
+        }
     }
-    let mut parts = Vec::new();
-    if !run.rows.is_empty() {
-        parts.extend(explain::text(run, style));
-        parts.push(table::rows(run, style));
-        parts.push(table::waits(run, style));
-        parts.extend(workers::workers(run, style));
-        parts.extend(slow_writes::table(run, style));
-        parts.extend(nodes::nodes(run, style));
-        parts.extend(layers::layers(run, style));
-        parts.extend(tproc_c::tables(run, style));
+}
+
+/// What is left out first where it is narrow.
+const DROP_FIRST: [&str; 6] = ["Rows", "Origin", "Tags", "Workloads", "Options", "Target"];
+/// Longest path that is shown.
+const CELL_MAX: usize = 40;
+/// Longest options that are shown.
+const OPTIONS_MAX: usize = 72;
+/// How many runs that are not complete are explained.
+const DETAILS: usize = 5;
+
+/// What a run is worth: its verdict, or why there is none.
+fn judged(line: &Line<'_>) -> String {
+    let answer = line.answer.map(|answer| answer.word());
+    match (line.state, line.valid, line.doubtful) {
+        ("complete", Some(false), _) => "INVALID".to_owned(),
+        ("complete", _, Some(true)) => {
+            match answer.filter(|_| line.answer != Some(Answer::Undetermined)) {
+                Some(answer) => format!("{answer} (doubtful)"),
+                None => "doubtful".to_owned(),
+            }
+        }
+        ("complete", _, _) => answer.unwrap_or("-").to_owned(),
+        (state, _, _) => state.to_owned(),
     }
-    if !run.floor.is_empty() {
-        parts.push(table::floor(run, style));
-        parts.push(placement::text(run, style));
+}
+
+fn in_words(tags: &BTreeMap<String, String>) -> String {
+    let pairs = tags.iter().map(|(key, value)| format!("{key}={value}"));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// The columns in which a line has something.
+fn filled(
+    headings: &[&'static str],
+    lines: Vec<Vec<String>>,
+) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let has = |at: &usize| {
+        lines
+            .iter()
+            .any(|line| line.get(*at).is_some_and(|cell| cell != "-"))
+    };
+    let kept: Vec<usize> = (0..headings.len()).filter(has).collect();
+    let pick = |line: &Vec<String>| kept.iter().map(|at| line[*at].clone()).collect();
+    let lines = lines.iter().map(pick).collect();
+    (kept.iter().map(|at| headings[*at]).collect(), lines)
+}
+
+/// A stored run: imported evidence, or what was measured.
+pub fn tables(run: &Run, view: View<'_>, style: table::Style) -> String {
+    match run.imported.is_some() {
+        true => imported::text(run, style, view.verbose),
+        false => overview::text(run, view, style),
     }
-    if parts.is_empty() {
-        parts.push(format!("{}\n", table::caption(run)));
-    }
-    parts.push(match &run.verdict {
-        Some(verdict) => verdict::text(verdict, style, verbose),
-        None => verdict::findings(run, style, verbose),
-    });
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
 }

@@ -1,14 +1,13 @@
-//! Tables for people: the study's columns by the catalogue, waits, the device's floor.
+//! Tables for people: waits, the device's floor, and how any table is drawn. The rows of a run have
+//! a table of their own ([`super::rows`]).
 //!
-//! Invariants: a caption with run, origin and validity stands above every table; columns keep the
-//! catalogue's order; what was measured in no row is left out; a table that would be wider than
-//! the terminal drops its least telling columns and says how many. No colour anywhere, so that
-//! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
+//! Invariants: a table that would be wider than the terminal drops its least telling columns. No
+//! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
-use super::cells::{self, RowCell, cell, grouped, ns_as_ms};
+use super::cells::{self, grouped, ns_as_ms};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
-use measure::catalogue::{Metric, ROW};
-use measure::run::{Run, WaitStats};
+use measure::WaitEvent;
+use measure::run::{Row, Run, WaitStats};
 use measure::words::{label, sanitize};
 
 /// How to draw.
@@ -20,14 +19,17 @@ pub struct Style {
     pub frame: bool,
 }
 
+/// Tables are not wider, however wide the terminal is: longer lines are hard to follow.
+const WIDEST: usize = 200;
+
 impl Style {
-    /// For standard output: as wide as the terminal, 80 to 200; 200 plain columns elsewhere.
+    /// For standard output: as wide as the terminal, at least 80; 200 plain columns elsewhere.
     #[must_use]
     pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
         let width = match columns {
-            Some(columns) if is_terminal => usize::from(columns).clamp(80, 200),
+            Some(columns) if is_terminal => usize::from(columns).max(80),
             _ if is_terminal => 80,
-            _ => 200,
+            _ => WIDEST,
         };
         Style {
             width,
@@ -43,44 +45,6 @@ impl Style {
         Style::detect(terminal, size.map(|s| s.ws_col).filter(|c| *c > 0))
     }
 }
-
-/// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 34] = [
-    "log_write_warnings",
-    "neighbour_fsync_max_us",
-    "neighbour_fsync_p50_us",
-    "neighbour_fsyncs",
-    "archived_bytes",
-    "archived_files",
-    "log_checkpoints",
-    "data_blocks_written",
-    "nowait_window_bytes",
-    "nowait_window_ms",
-    "nodes",
-    "flash_cache_write_pct",
-    "redo_size_bytes",
-    "redo_wastage_bytes",
-    "cpu_idle_pct",
-    "cpu_iowait_pct",
-    "device_writes",
-    "cpu_user_pct",
-    "cpu_sys_pct",
-    "commits",
-    "context_switches_per_commit",
-    "flushes",
-    "log_file_sync_switches",
-    "redo_synch_writes_iops",
-    "redo_blocks_per_s",
-    "elapsed_s",
-    "redo_bytes_per_txn",
-    "redo_data_kb_per_txn",
-    "cpu_us_per_commit",
-    "commits_per_write",
-    "cpu_busy_pct",
-    "redo_writes_iops",
-    "redo_data_mbps",
-    "log_file_sync_ms",
-];
 
 /// The caption: which run, where its figures come from, whether to believe them.
 #[must_use]
@@ -107,67 +71,36 @@ pub fn caption(run: &Run) -> String {
     text
 }
 
-/// The study's table: one line a row of the run.
-#[must_use]
-pub fn rows(run: &Run, style: Style) -> String {
-    let value = |metric: &Metric, row| cell(row, metric.key).unwrap_or(RowCell::Missing);
-    let measured = |metric: &&Metric| {
-        run.rows
-            .iter()
-            .any(|row| value(metric, row) != RowCell::Missing)
-    };
-    let all: Vec<&Metric> = ROW.iter().filter(measured).collect();
-    let columns: Vec<(&str, Vec<String>)> = all
-        .iter()
-        .map(|m| {
-            let cells = run.rows.iter().map(|row| value(m, row).short()).collect();
-            (m.heading, cells)
-        })
-        .collect();
-    let keys: Vec<&str> = all.iter().map(|m| m.key).collect();
-    let shown = choose(&keys, &columns, style);
-    let dropped = keys.len() - shown.len();
-    let headings: Vec<&str> = shown.iter().map(|i| columns[*i].0).collect();
-    let lines = (0..run.rows.len()).map(|line| {
-        let pick = |i: &usize| columns[*i].1[line].clone();
-        shown.iter().map(pick).collect()
-    });
-    let mut text = format!(
-        "{}\n{}",
-        caption(run),
-        draw(&headings, lines.collect(), 1, style)
-    );
-    if dropped > 0 {
-        text.push_str(&format!(
-            "({dropped} more columns in a wider terminal, or with --format csv)\n"
-        ));
-    }
-    text
-}
-
-/// Indexes of the columns that fit, in order.
-fn choose(keys: &[&str], columns: &[(&str, Vec<String>)], style: Style) -> Vec<usize> {
-    let width = |i: &usize| {
-        let (heading, cells) = &columns[*i];
-        let words = heading.split(' ').map(|w| w.chars().count());
-        let widest = cells.iter().map(|c| c.chars().count()).chain(words).max();
-        widest.unwrap_or(0) + 2
-    };
-    let mut shown: Vec<usize> = (0..keys.len()).collect();
-    for victim in DROP_FIRST {
-        if shown.iter().map(width).sum::<usize>() <= style.width {
-            break;
-        }
-        let counts_logs = |i: &usize| columns[*i].1.iter().any(|cell| cell != "1");
-        // How many logs a row adds up is left out only where it is one.
-        shown.retain(|i| keys[*i] != victim || (victim == "nodes" && counts_logs(i)));
-    }
-    shown
-}
+/// Wait events whose figures are columns of the rows' table.
+const IN_ROWS: [WaitEvent; 2] = [WaitEvent::LogFileSync, WaitEvent::LogFileParallelWrite];
 
 /// The wait events of every row, in milliseconds.
 #[must_use]
 pub fn waits(run: &Run, style: Style) -> String {
+    waits_of(run, &WaitEvent::ALL, style).unwrap_or_default()
+}
+
+/// Part of its sessions' time that a wait takes at least to be shown among others.
+const WORTH_SHOWING: f64 = 0.01;
+
+/// The wait events of every row that the rows' table does not show and that took at least 1 % of
+/// the sessions' time; `None` where there were none.
+#[must_use]
+pub fn other_waits(run: &Run, style: Style) -> Option<String> {
+    let others: Vec<WaitEvent> = WaitEvent::ALL
+        .into_iter()
+        .filter(|event| !IN_ROWS.contains(event))
+        .collect();
+    waits_of(run, &others, style)
+}
+
+fn is_worth_showing(row: &Row, stats: &WaitStats) -> bool {
+    let sessions_ns = row.elapsed_ns.map(|ns| ns as f64 * f64::from(row.jobs));
+    sessions_ns.is_none_or(|all| stats.total_ns as f64 >= WORTH_SHOWING * all)
+}
+
+fn waits_of(run: &Run, events: &[WaitEvent], style: Style) -> Option<String> {
+    let is_all = events.len() == WaitEvent::ALL.len();
     let headings = [
         "Workload",
         "Jobs",
@@ -185,7 +118,8 @@ pub fn waits(run: &Run, style: Style) -> String {
     for row in &run.rows {
         // Where no wait was observed there is still the time of a commit.
         let latency = row.commit_latency.as_ref().filter(|s| s.count > 0);
-        if let Some(stats) = latency.filter(|_| row.waits.is_empty()) {
+        let has_latency = row.waits.is_empty() && is_all;
+        if let Some(stats) = latency.filter(|_| has_latency) {
             let mut line = vec![
                 label(row),
                 row.jobs.to_string(),
@@ -194,18 +128,28 @@ pub fn waits(run: &Run, style: Style) -> String {
             line.extend(figures(stats));
             lines.push(line);
         }
-        for event in measure::WaitEvent::ALL {
-            let Some(stats) = row.wait(event).filter(|s| s.count > 0) else {
+        for event in events {
+            let Some(stats) = row.wait(*event).filter(|s| s.count > 0) else {
                 continue;
             };
+            if !is_all && !is_worth_showing(row, stats) {
+                continue;
+            }
             let mut line = vec![label(row), row.jobs.to_string(), event.name().to_owned()];
             line.extend(figures(stats));
             lines.push(line);
         }
     }
+    if lines.is_empty() {
+        return None;
+    }
+    let title = match is_all {
+        true => "Waits",
+        false => "Other waits (1 % of the sessions' time or more)",
+    };
     let victims = ["Over 500 ms", "p90 ms", "p50 ms", "Waits", "p99.9 ms"];
     let (headings, lines) = fit(&headings, lines, &victims, style);
-    format!("{}\n{}", caption(run), draw(&headings, lines, 3, style))
+    Some(format!("{title}\n{}", draw(&headings, lines, 3, style)))
 }
 
 /// Leaves out columns in the order of `victims` until the rest fits.
@@ -259,7 +203,7 @@ pub fn floor(run: &Run, style: Style) -> String {
     format!("{}\n{}", caption(run), floor_below(run, style))
 }
 
-/// The device's floor, for below another table of the same run, whose caption is above.
+/// The device's floor, for below another table of the same run.
 #[must_use]
 pub fn floor_below(run: &Run, style: Style) -> String {
     let headings = [
@@ -353,7 +297,7 @@ pub fn draw(
 pub(crate) mod tests {
     use super::*;
     use measure::run::{
-        Environment, Origin, ProcessorFigures, RedoFigures, Row, Target, Validity, WorkloadInfo,
+        Environment, Origin, ProcessorFigures, RedoFigures, Target, Validity, WorkloadInfo,
     };
 
     /// A run of a few rows for the tests of all formats.
@@ -394,6 +338,7 @@ pub(crate) mod tests {
             created: "2026-11-20T10:15:00.000Z".to_owned(),
             origin: Origin::Measured,
             redolab_version: "0.1.0".to_owned(),
+            notes: measure::run::RunNotes::default(),
             command: vec!["redolab".to_owned(), "check".to_owned()],
             target: Target {
                 kind: "file".to_owned(),
@@ -414,47 +359,6 @@ pub(crate) mod tests {
             diagnostics: Vec::new(),
             imported: None,
         }
-    }
-
-    #[test]
-    fn tables_fit_and_keep_what_matters() {
-        for width in [80, 100, 120, 160, 200] {
-            for frame in [false, true] {
-                let text = rows(&run(), Style { width, frame });
-                let body = text.lines().skip(1);
-                for line in body {
-                    assert!(line.chars().count() <= width, "{width}: {line}\n{text}");
-                }
-                for must in [
-                    "origin: measured",
-                    "LGWR-THR",
-                    "597,837",
-                    "0.107",
-                    "Latency",
-                ] {
-                    assert!(text.contains(must), "{width} lacks {must}\n{text}");
-                }
-                assert!(!text.contains('\u{1b}'), "an escape came through");
-            }
-        }
-        let narrow = rows(
-            &run(),
-            Style {
-                width: 80,
-                frame: true,
-            },
-        );
-        let wide = rows(
-            &run(),
-            Style {
-                width: 200,
-                frame: true,
-            },
-        );
-        assert!(
-            narrow.contains("more columns") && !wide.contains("more columns"),
-            "{wide}"
-        );
     }
 
     #[test]
@@ -511,13 +415,24 @@ pub(crate) mod tests {
         let mut bad = run();
         bad.validity.add("io_error", true, "EIO on a write");
         let style = Style::detect(false, None);
-        for text in [rows(&bad, style), waits(&bad, style), floor(&bad, style)] {
-            assert!(
-                text.contains("INVALID") && text.contains("EIO on a write"),
-                "{text}"
-            );
-        }
+        let text = floor(&bad, style);
+        assert!(
+            text.contains("INVALID") && text.contains("EIO on a write"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn waits_that_the_rows_show_are_left_out_where_that_is_asked_for() {
+        let style = Style::detect(false, None);
         assert!(waits(&run(), style).contains("log file sync"));
+        assert_eq!(other_waits(&run(), style), None);
+        let mut more = run();
+        let stats = more.rows[0].waits["log_file_sync"].clone();
+        let key = WaitEvent::LogBufferSpace.key().to_owned();
+        more.rows[0].waits.insert(key, stats);
+        let others = other_waits(&more, style).expect("one");
+        assert!(others.contains("log buffer space") && !others.contains("log file sync"));
     }
 
     #[test]
@@ -525,7 +440,7 @@ pub(crate) mod tests {
         for (terminal, columns, want) in [
             (true, Some(120), 120),
             (true, Some(20), 80),
-            (true, Some(500), 200),
+            (true, Some(500), 500),
             (true, None, 80),
             (false, Some(90), 200),
         ] {

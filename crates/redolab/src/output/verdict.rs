@@ -1,53 +1,70 @@
-//! A verdict as text: the answer, its reasons with advice, and what was not judged.
+//! What a run shows, as text: findings with advice, and what was not judged. The answer itself is
+//! in the first lines ([`super::head`]).
 //!
 //! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
 use super::table::Style;
-use measure::judgement::{Confidence, Finding, Verdict, Weight};
-use measure::run::Run;
+use measure::judgement::{Confidence, Finding, Need, Weight};
+use measure::run::{Problem, Run};
 use measure::words::sanitize;
 
 /// Longer lines are hard to read, however wide the terminal is.
 pub(super) const LINE_MAX: usize = 110;
 
-/// The verdict; plain facts only when `verbose`.
+/// The reasons of a verdict, or a run's findings where there is none; plain facts only when
+/// `verbose`. Empty for a run without findings.
 #[must_use]
-pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
-    let width = style.width.min(LINE_MAX);
-    let mut out = format!(
-        "Verdict: {}   durability: {}   performance: {}\n",
-        verdict.answer.word().to_uppercase(),
-        verdict.durability,
-        verdict.performance
-    );
-    wrap(&mut out, "  ", &verdict.summary, width);
-    reasons(&mut out, &verdict.reasons, width, verbose);
-    out.push_str("Not judged:\n");
-    for what in &verdict.scope.not_judged {
-        wrap(&mut out, "  ", what, width);
+pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
+    let found = match &run.verdict {
+        Some(verdict) => &verdict.reasons,
+        None => &run.findings,
+    };
+    if found.is_empty() {
+        return String::new();
     }
+    let mut out = String::from("Findings:\n");
+    let width = style.width.min(LINE_MAX);
+    // The head has their details; of a doubt it has the name alone.
+    let problems = run.validity.problems.iter().filter(|p| p.invalidates);
+    let problems: Vec<Problem> = problems.cloned().collect();
+    reasons(&mut out, found, &problems, (width, verbose));
     out
 }
 
-/// What a run shows, for below its tables: its findings, and the verdict in a sentence where there
-/// is one. Empty for a run without findings.
+/// Where the figures of the need come from; empty where all were stated.
 #[must_use]
-pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
-    if run.findings.is_empty() {
+pub fn need_sources(need: &Need) -> String {
+    if need.sources.is_empty() {
         return String::new();
     }
-    let width = style.width.min(LINE_MAX);
-    let mut out = String::from("\nFindings:\n");
-    reasons(&mut out, &run.findings, width, verbose);
-    if let Some(verdict) = &run.verdict {
-        wrap(&mut out, "Verdict: ", &verdict.summary, width);
+    let lines = need.sources.iter().map(|source| {
+        let place = sanitize::line(&source.place);
+        format!("  {}: {place}\n", source.quantity.words())
+    });
+    format!("The need comes from:\n{}", lines.collect::<String>())
+}
+
+/// What a verdict does not judge; empty where there is no verdict.
+#[must_use]
+pub fn not_judged(run: &Run, style: Style) -> String {
+    let Some(verdict) = &run.verdict else {
+        return String::new();
+    };
+    let mut out = String::from("Not judged:\n");
+    for what in &verdict.scope.not_judged {
+        wrap(&mut out, "  ", what, style.width.min(LINE_MAX));
     }
     out
 }
 
 /// Each finding with its advice; plain facts only when `verbose`.
-fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) {
+fn reasons(
+    out: &mut String,
+    findings: &[Finding],
+    problems: &[Problem],
+    (width, verbose): (usize, bool),
+) {
     let mut facts = 0;
     for reason in findings {
         let mark = match reason.weight {
@@ -60,7 +77,8 @@ fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) 
                 continue;
             }
         };
-        wrap(out, mark, &claim(reason, verbose), width);
+        let claim = not_again(&claim(reason, verbose), problems);
+        wrap(out, mark, &claim, width);
         if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
             wrap(out, "      -> ", &reason.advice, width);
         }
@@ -78,8 +96,27 @@ fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) 
     }
 }
 
+/// `text` without the details of problems, which are in the caption.
+fn not_again(text: &str, problems: &[Problem]) -> String {
+    problems.iter().fold(text.to_owned(), |text, problem| {
+        let word = if problem.invalidates {
+            "Invalid"
+        } else {
+            "Doubtful"
+        };
+        let detail = problem.detail.trim_end_matches('.');
+        match detail.is_empty() {
+            true => text,
+            false => text.replace(
+                &format!("{word}: {detail}"),
+                &format!("{word}: {}, see above", problem.id),
+            ),
+        }
+    })
+}
+
 /// What is claimed, with a word where it is a suspicion, and with its id when everything is shown.
-fn claim(reason: &Finding, verbose: bool) -> String {
+pub(super) fn claim(reason: &Finding, verbose: bool) -> String {
     let doubt = match reason.confidence {
         Confidence::Low => "Suspicion: ",
         Confidence::Medium | Confidence::High => "",
@@ -116,9 +153,9 @@ pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::judgement::{Answer, Durability, Performance, Scope};
+    use measure::judgement::{Answer, Durability, Performance, Scope, Verdict};
 
-    fn verdict() -> Verdict {
+    fn judged() -> Run {
         let finding = |weight, claim: &str| Finding {
             id: "x.y".to_owned(),
             weight,
@@ -129,7 +166,7 @@ mod tests {
             confidence: measure::judgement::Confidence::Medium,
             advice: format!("Do something about {claim}."),
         };
-        Verdict {
+        let verdict = Verdict {
             answer: Answer::No,
             durability: Durability::Volatile,
             performance: Performance::NoNeedStated,
@@ -143,6 +180,10 @@ mod tests {
                 finding(Weight::Info, "a fact"),
             ],
             summary: "No: it is memory.".to_owned(),
+        };
+        Run {
+            verdict: Some(verdict),
+            ..crate::output::table::tests::run()
         }
     }
 
@@ -152,14 +193,10 @@ mod tests {
             width: 80,
             frame: false,
         };
-        let brief = text(&verdict(), style, false);
+        let brief = findings(&judged(), style, false);
         for line in brief.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
-        assert!(
-            brief.starts_with("Verdict: NO   durability: volatile"),
-            "{brief}"
-        );
         assert!(
             brief.contains("\n  - memory word") && brief.contains("\n    word"),
             "{brief}"
@@ -169,16 +206,35 @@ mod tests {
             brief.contains("  + blocks fit\n") && !brief.contains("a fact"),
             "{brief}"
         );
-        assert!(brief.ends_with("Not judged:\n  endurance\n"), "{brief}");
+        assert_eq!(not_judged(&judged(), style), "Not judged:\n  endurance\n");
         assert_eq!(
             brief.matches("Do something").count(),
             1,
             "advice only where it is needed"
         );
-        let full = text(&verdict(), style, true);
+        let full = findings(&judged(), style, true);
         assert!(
             full.contains("    a fact [x.y]\n") && !full.contains("with -v"),
             "{full}"
+        );
+    }
+
+    #[test]
+    fn what_the_caption_says_is_named_and_not_printed_again() {
+        let problem = |id: &str, invalidates, detail: &str| Problem {
+            id: id.to_owned(),
+            invalidates,
+            detail: detail.to_owned(),
+        };
+        let problems = [
+            problem("busy_device", false, "others used it."),
+            problem("io_error", true, "a write failed"),
+            problem("empty", true, ""),
+        ];
+        let all = "Undetermined: Doubtful: others used it. Invalid: a write failed. Invalid: x";
+        assert_eq!(
+            not_again(all, &problems),
+            "Undetermined: Doubtful: busy_device, see above. Invalid: io_error, see above. Invalid: x"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system does not permit it.
+    /// The system does not permit it, or no store can be made there.
     #[error(
         "run store {path}: {action}: {source}; name another store with --store DIR or REDOLAB_STORE",
         path = path.display()
@@ -101,6 +101,14 @@ pub enum StoreError {
         id: String,
         /// The store.
         path: PathBuf,
+    },
+    /// `last~N` or `LABEL~N` of fewer runs.
+    #[error("run {name}: there are only {count} such runs; `redolab runs` lists them")]
+    FewRuns {
+        /// What was given.
+        name: String,
+        /// How many there are.
+        count: usize,
     },
     /// There are no runs.
     #[error("no runs in {}", path.display())]
@@ -211,5 +219,22 @@ pub(super) fn io_error(path: &Path, action: &'static str, source: io::Error) -> 
             action,
             source,
         },
+    }
+}
+
+/// An error of making the directory of a store: whatever is wrong with it, another one helps.
+pub(super) fn making_error(path: &Path, source: io::Error) -> StoreError {
+    let action = "making the directory";
+    match io_error(path, action, source) {
+        StoreError::Io {
+            path,
+            action,
+            source,
+        } => StoreError::Denied {
+            path,
+            action,
+            source,
+        },
+        other => other,
     }
 }

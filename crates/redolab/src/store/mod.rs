@@ -9,19 +9,21 @@
 //!     draft.json                      the run so far; gone when it is finished
 //!     contents.json                   length and CRC32C of each file above and of the manifest
 //!     manifest.json                   the run (`redolab.run/2`): written last, by rename
+//!     notes.json                      label and tags that were noted after it was finished
 //! ```
 //!
 //! Invariants: a run is complete exactly when its manifest is in place; a finished run is never
-//! written again; listing reads manifests and nothing else, there is no index; one damaged run
-//! never hides another; nothing is followed or written outside the store (see [`crate::folder`]).
-//! A run that is being written holds a lock on its directory, so it is distinguished from a dead
-//! one.
+//! written again, but for `notes.json`, which holds no figure; listing reads manifests and nothing
+//! else, there is no index; one damaged run never hides another; nothing is followed or written
+//! outside the store (see [`crate::folder`]). A run that is being written holds a lock on its
+//! directory, so it is distinguished from a dead one.
 
 mod error;
 pub mod events;
 mod export;
 pub mod hlog;
 mod names;
+mod notes;
 mod outline;
 mod reader;
 mod recordings;
@@ -37,7 +39,7 @@ pub use series::row_and_event;
 pub use writer::RunWriter;
 
 use crate::folder::{Folder, is_name};
-use error::io_error;
+use error::{io_error, making_error};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -134,7 +136,7 @@ impl Store {
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(|e| io_error(path, "making the directory", e))?;
+            .map_err(|e| making_error(path, e))?;
         let root = Folder::open_root(path).map_err(|e| io_error(path, "opening", e))?;
         let store = Store { root };
         match store.root.read(MARKER, MARKER_MAX_BYTES) {
@@ -143,6 +145,22 @@ impl Store {
             Err(e) => return Err(store.failed("reading store.json", e)),
         }
         Ok(store)
+    }
+
+    /// Whether a run can be stored here, before it is measured.
+    ///
+    /// # Errors
+    /// The system's, with what to do.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        use rustix::fs::{Access, AtFlags, accessat};
+        use rustix::io::Errno;
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        match accessat(self.root.directory(), ".", access, AtFlags::EACCESS) {
+            Err(e @ (Errno::ACCESS | Errno::ROFS | Errno::PERM)) => {
+                Err(self.failed("storing a run", e.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_marker(&self, bytes: &[u8]) -> Result<(), StoreError> {

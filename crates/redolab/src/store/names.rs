@@ -1,6 +1,6 @@
 //! Runs by the names that users give them, finished or not.
 
-use super::{LAST, Store, StoreError};
+use super::{Entry, LAST, Store, StoreError};
 use measure::run::Run;
 use measure::words::sanitize;
 
@@ -26,19 +26,35 @@ impl Store {
         Ok((run, false))
     }
 
-    /// The id of the run that `name` names: the id itself, the beginning of one, or `last`.
+    /// The id of the run that `name` names: the id itself, the beginning of one, `last`, a label
+    /// (of its newest run), or one of these with `~N`, the run N before it.
     ///
     /// # Errors
     /// No such run, or several.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         let entries = self.list()?;
         let path = self.path().to_owned();
-        if name == LAST {
-            let last = entries.last().map(|entry| entry.id.clone());
-            return last.ok_or(StoreError::NoRuns { path });
-        }
         if entries.iter().any(|entry| entry.id == name) {
             return Ok(name.to_owned());
+        }
+        let (base, back) = with_back(name);
+        let is_labelled = |entry: &&Entry| {
+            let notes = entry.summary.as_ref().map(|summary| &summary.notes);
+            notes.and_then(|notes| notes.label.as_deref()) == Some(base)
+        };
+        let found: Vec<&Entry> = match base == LAST {
+            true => entries.iter().collect(),
+            false => entries.iter().filter(is_labelled).collect(),
+        };
+        if base == LAST && found.is_empty() {
+            return Err(StoreError::NoRuns { path });
+        }
+        if !found.is_empty() {
+            let one = found.iter().rev().nth(back).map(|entry| entry.id.clone());
+            return one.ok_or_else(|| StoreError::FewRuns {
+                name: sanitize::line(name),
+                count: found.len(),
+            });
         }
         let fits: Vec<&str> = entries
             .iter()
@@ -59,5 +75,16 @@ impl Store {
                 name: id,
             }),
         }
+    }
+}
+
+/// A name without its `~N`, and N.
+fn with_back(name: &str) -> (&str, usize) {
+    match name.rsplit_once('~') {
+        Some((base, back)) => match back.parse() {
+            Ok(back) => (base, back),
+            Err(_) => (name, 0),
+        },
+        None => (name, 0),
     }
 }

@@ -5,14 +5,16 @@
 //! of intervals, not by their histograms: those are merged as they are read.
 
 use super::error::io_error;
+use super::notes;
 use super::versions::{RunVersion, Unread};
 use super::{
     CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST,
     RUN_MAX_BYTES, Store, StoreError, hex, hlog, outline,
 };
 use crate::folder::{Folder, is_name};
-use measure::run::{Origin, Run, WaitStats};
-use measure::{Histogram, Nanos};
+use measure::judgement::Answer;
+use measure::run::{Origin, Row, Run, RunNotes, WaitStats};
+use measure::{Histogram, Nanos, WaitEvent};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -75,6 +77,28 @@ pub struct RunSummary {
     pub rows: usize,
     /// No problem makes the figures wrong.
     pub valid: bool,
+    /// There are problems that do not make them wrong.
+    pub doubtful: bool,
+    /// What its user noted.
+    pub notes: RunNotes,
+    /// Commits per second of the fastest row whose sessions waited, and the 99th percentile of
+    /// their wait in nanoseconds; of any row where none waited.
+    pub fastest: Option<(f64, Option<u64>)>,
+    /// The verdict's answer.
+    pub answer: Option<Answer>,
+}
+
+/// The fastest row's commits per second and the 99th percentile of its waits.
+fn fastest(run: &Run) -> Option<(f64, Option<u64>)> {
+    let figures = |row: &Row| {
+        let tps = row.commit_throughput_tps?;
+        let sync = row.wait(WaitEvent::LogFileSync).filter(|w| w.count > 0);
+        let wait = sync.or(row.commit_latency.as_ref().filter(|_| row.waits.is_empty()));
+        Some((wait.is_some(), tps, wait.and_then(|w| w.p99_ns)))
+    };
+    let rows = run.rows.iter().filter_map(figures);
+    let best = rows.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    best.map(|(_, tps, p99_ns)| (tps, p99_ns))
 }
 
 impl From<&Run> for RunSummary {
@@ -87,6 +111,10 @@ impl From<&Run> for RunSummary {
             workloads: run.workload.names().to_vec(),
             rows: run.rows.len(),
             valid: run.validity.valid,
+            doubtful: run.validity.valid && !run.validity.problems.is_empty(),
+            notes: run.notes.clone(),
+            fastest: fastest(run),
+            answer: run.verdict.as_ref().map(|verdict| verdict.answer),
         }
     }
 }
@@ -194,7 +222,8 @@ impl Store {
         }
         outline::check(&bytes).map_err(|what| damaged(&path, what))?;
         let read = version.parse(&bytes);
-        let run = read.map_err(|e| damaged(&path, e.to_string()))?;
+        let mut run = read.map_err(|e| damaged(&path, e.to_string()))?;
+        run.notes.add(&notes::later(&folder)?);
         if run.run_id != id {
             return Err(damaged(&path, format!("it is of run {}", run.run_id)));
         }

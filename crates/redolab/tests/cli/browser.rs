@@ -1,6 +1,6 @@
 //! Reports in a browser: three widths, light and dark, printed to PDF. No console message, no
-//! violation of the page's own policy, nothing wider than the window, and the script does what it
-//! says, by keyboard alone.
+//! violation of the page's own policy, nothing wider than the window, the first screen above 900
+//! pixels, one printed page, and the script does what it says, by keyboard alone.
 
 use crate::harness::{Place, skipped};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,21 @@ onload = function () {
     return !n.closest(".scroll,.pan,pre,.skip,svg") && n.getBoundingClientRect().right > root.clientWidth + 1;
   }).map(function (n) { return n.tagName + "." + n.className; });
   var small = Array.prototype.filter.call(page.querySelectorAll("svg"), function (s) {
-    return s.getBoundingClientRect().width < 200;
+    var width = s.getBoundingClientRect().width;
+    return width > 0 && width < 200;
   }).length;
+  // The first screen: where its parts end.
+  var first = [".facts", ".banner", ".tiles", ".answer figure .pan"].map(function (part) {
+    var node = page.querySelector(part);
+    return node ? Math.ceil(node.getBoundingClientRect().bottom) : null;
+  });
+  var button = page.querySelector(".bar button"), copied = null;
+  if (button) {
+    button.click();
+    var holder = page.querySelector(".ticket");
+    copied = page.querySelector(".bar output").textContent !== "" &&
+      (!holder.open || String(frame.contentWindow.getSelection()).length > 200);
+  }
   var live = page.querySelector("figure.live"), zoomed = null, back = null;
   if (live) {
     var path = live.querySelector("path.ln"), pan = live.querySelector(".pan");
@@ -36,6 +49,7 @@ onload = function () {
   }
   say({ width: root.clientWidth, scroll: root.scrollWidth, wide: wide, small: small,
     figures: page.querySelectorAll("figure svg").length, zoomed: zoomed, back: back,
+    first: first, copied: copied,
     data: page.querySelectorAll("script.zd").length });
 };
 </script>"#;
@@ -147,7 +161,36 @@ fn reports(place: &Place) -> Vec<PathBuf> {
     );
     assert!(checked.exists(), "{done:?}");
     all.push(checked);
+    all.push(compared(place));
     all
+}
+
+/// The report of a live comparison of two rounds.
+fn compared(place: &Place) -> PathBuf {
+    let path = place.path().join("compared.html");
+    let shown = path.display().to_string();
+    let [on_a, on_b] = ["a", "b"].map(|name| format!("{name}={}", place.target.display()));
+    let arguments = [
+        "compare",
+        "--on",
+        &on_a,
+        "--on",
+        &on_b,
+        "--rounds",
+        "2",
+        "--jobs",
+        "1,2",
+        "--time",
+        "300ms",
+        "--workload",
+        "LGWR-LAT1",
+        "--allow-busy",
+        "--report",
+        &shown,
+    ];
+    let done = place.run(&arguments);
+    assert!(path.exists(), "{done:?}");
+    path
 }
 
 #[test]
@@ -159,7 +202,7 @@ fn reports_hold_in_a_browser_at_three_widths_light_and_dark() {
     // Each report in each width, the schemes in turn; `cargo xtask prove reports` takes both.
     let all = std::env::var_os("REDOLAB_EVERY_SCHEME").is_some();
     for (turn, report) in reports(&place).into_iter().enumerate() {
-        for (at, width) in [390, 900, 1600].into_iter().enumerate() {
+        for (at, width) in [390, 768, 1440].into_iter().enumerate() {
             for (scheme, number) in [("dark", 0), ("light", 1)] {
                 if !all && (turn + at) % 2 != number {
                     continue;
@@ -193,6 +236,10 @@ fn reports_hold_in_a_browser_at_three_widths_light_and_dark() {
                 assert_eq!(seen["wide"], serde_json::json!([]), "{what}");
                 assert_eq!(seen["scroll"], seen["width"], "{what}");
                 assert_eq!(seen["small"], 0, "{what}");
+                assert_eq!(seen["copied"], true, "{what}");
+                if width == 1440 {
+                    fits_the_first_screen(&seen["first"], &what);
+                }
                 assert!(seen["figures"].as_u64().is_some_and(|n| n > 0), "{what}");
                 if seen["data"].as_u64().is_some_and(|n| n > 0) {
                     assert_eq!(
@@ -211,13 +258,29 @@ fn reports_hold_in_a_browser_at_three_widths_light_and_dark() {
     }
 }
 
-/// A PDF of several pages, without a message.
+/// Facts, answer, four figures and the drawing end above 900 pixels. Evidence has no four figures.
+fn fits_the_first_screen(first: &serde_json::Value, what: &str) {
+    let ends = first.as_array().expect("the parts");
+    let known: Vec<u64> = ends.iter().filter_map(serde_json::Value::as_u64).collect();
+    assert!(known.len() >= 3, "{first}: {what}");
+    assert!(known.iter().all(|end| *end <= 900), "{first}: {what}");
+}
+
+/// The report prints on one page; from its appendix, on several.
 fn prints(browser: &str, place: &Place, report: &Path) {
+    let page = url(report);
+    assert_eq!(pages(browser, place, &page), 1, "{page}");
+    let all = pages(browser, place, &format!("{page}#appendix"));
+    assert!(all > 1, "{page}: {all} pages with the appendix");
+}
+
+/// Pages of a PDF, which is made without a message.
+fn pages(browser: &str, place: &Place, address: &str) -> usize {
     let pdf = place.path().join("report.pdf");
     let arguments = [
         "--no-pdf-header-footer".to_owned(),
         format!("--print-to-pdf={}", pdf.display()),
-        url(report),
+        address.to_owned(),
     ];
     let said = look(browser, place, &arguments);
     assert_eq!(console(&said), Vec::<&str>::new(), "{said}");
@@ -227,4 +290,6 @@ fn prints(browser: &str, place: &Place, report: &Path) {
         "{} bytes",
         bytes.len()
     );
+    let text = String::from_utf8_lossy(&bytes);
+    text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
 }

@@ -141,7 +141,14 @@ fn what_cannot_be_compared_is_refused_or_told() {
     let place = Place::new();
     let (a, b) = (place.store_a_run(), place.store_a_run());
     for (arguments, said) in [
-        (vec!["compare"], "required"),
+        (
+            vec!["compare"],
+            "redolab compare --on ssd=/u01 --on hdd=/u02",
+        ),
+        (
+            vec!["compare", "--own-back-ends", &a, &b],
+            "--on <NAME=PATH>",
+        ),
         (vec!["compare", &a], "at least two runs"),
         (vec!["compare", &a, &a], "named twice"),
         (vec!["compare", &a, "nothing"], "not in the store"),
@@ -237,11 +244,42 @@ fn targets_are_measured_in_interleaved_rounds() {
         "json",
     ];
     let dry = [&arguments[..], &["--dry-run"]].concat();
-    place.run(&dry).expect(0, &["Dry run"]);
+    place.run(&dry).expect(
+        0,
+        &[
+            "Dry run",
+            "a and b are on the same device",
+            "Rounds: 3 on each of a, b",
+        ],
+    );
     let done = place.run(&arguments);
-    done.expect(0, &["Rounds: 3 on each of a, b", "Round 3 of 3"]);
+    done.expect(
+        0,
+        &[
+            "Rounds: 3 on each of a, b",
+            "Round 3 of 3",
+            "on every target, chosen once by the probes of all",
+        ],
+    );
     let json = done.json();
     checked(&json);
+    assert!(
+        json["notices"][0]
+            .as_str()
+            .is_some_and(|n| n.contains("a and b are on the same device")),
+        "{}",
+        json["notices"]
+    );
+    let notes = json["method"]["notes"].to_string();
+    assert!(notes.contains("Sync method: "), "{notes}");
+    for answer in json["answers"].as_array().expect("answers") {
+        assert_eq!(answer["outcome"], "too_few_rounds", "{answer}");
+        assert_eq!(answer["winner"], Value::Null, "{answer}");
+    }
+    assert_eq!(
+        json["runs"][1]["round_ids"].as_array().map(Vec::len),
+        Some(3)
+    );
     assert_eq!(json["method"]["rounds"], Value::from(3));
     let names: Vec<&str> = [0, 1]
         .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
@@ -266,8 +304,42 @@ fn targets_are_measured_in_interleaved_rounds() {
         Some(6),
         "every round is a run"
     );
+    let written = |run: &Value| {
+        let id = run["run_id"].as_str().expect("a name");
+        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
+        let target = &stored["target"];
+        (target["sync_method"].clone(), target["io"].clone())
+    };
+    let runs = listed["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(written(run), written(&runs[0]), "all are written alike");
+    }
     place.expect_clean(&place.target);
     place.expect_clean(&second);
+}
+
+#[test]
+fn the_default_rounds_write_little_and_say_how_much_before_they_begin() {
+    let place = Place::new();
+    let on = place.target.display().to_string();
+    let (a, b) = (format!("a={on}"), format!("b={on}"));
+    let small = ["--log-file-size", "8M", "--log-groups", "2", "--allow-busy"];
+    let rounds = ["compare", "--on", &a, "--on", &b, "--dry-run"];
+    let done = place.run(&[&rounds[..], &small].concat());
+    done.expect(
+        0,
+        &[
+            "Rounds: 5 on each of a, b",
+            "at most 75.0 s in all",
+            "Writes at most 5.6 GiB to each target, 11.3 GiB in all",
+            "A row ends after 2 s, or earlier after 256 MiB of redo; with --time",
+        ],
+    );
+    // A time that is named is measured.
+    let named = [&rounds[..], &small, &["--time", "3s", "--jobs", "1"]].concat();
+    let done = place.run(&named);
+    done.expect(0, &["at most 35.0 s in all"]);
+    assert!(!done.err.contains("A row ends after"), "{}", done.err);
 }
 
 /// A trace of waits around a level, in a wave.

@@ -24,9 +24,13 @@ fn the_catalogue_is_shown_in_short_in_full_and_as_json() {
     assert_eq!(problems, Vec::<String>::new());
     let count = json["findings"].as_array().map_or(0, Vec::len);
     assert!(count > 90, "{count}");
+    let by_part = place.run(&["findings", "latency"]);
+    by_part.expect(0, &["latency.write_mean", "latency.peaks"]);
+    let by_beginning = place.run(&["findings", "lat"]);
+    assert_eq!(by_beginning.out, by_part.out);
     place.run(&["findings", "latency.peek"]).expect(
         2,
-        &["no finding `latency.peek`; did you mean latency.peaks?"],
+        &["no finding `latency.peek`, and none whose id begins so. Did you mean latency.peaks?"],
     );
 }
 

@@ -26,6 +26,10 @@ impl Lake {
         for line in commands.lines() {
             let mut words: Vec<&str> = line.split_whitespace().collect();
             if words.get(1) == Some(&"run") {
+                // The number of commits is that of `more`.
+                let at = words.iter().position(|word| *word == "--commits");
+                let at = at.expect("the run of the document is bounded");
+                words.drain(at..at + 2);
                 words.extend(more.split_whitespace());
             }
             assert_eq!(words.first(), Some(&"redolab"), "{line}");
@@ -254,7 +258,7 @@ fn prometheus_reads_the_text() {
 
 #[test]
 fn fio_plot_draws_what_is_exported_and_import_reads_it_back() {
-    let lake = Lake::fill("--time 2200ms --warmup 0");
+    let lake = Lake::fill("--time 2200ms --warmup 0 --cpu-per-txn 50us");
     let files = entries(&lake.place.path().join("fio/LGWR-LAT1"));
     for jobs in [1, 4] {
         for end in [
@@ -301,6 +305,32 @@ fn fio_plot_draws_what_is_exported_and_import_reads_it_back() {
             "{picture}"
         );
     }
+}
+
+/// The first commands of the document, exactly as they are there.
+#[test]
+fn the_first_run_of_the_document_is_valid() {
+    let place = Place::new();
+    let commands = blocks("sh").remove(0);
+    let run = commands.lines().next().expect("a command");
+    let words: Vec<&str> = run.split_whitespace().skip(1).collect();
+    place.run(&words).expect(0, &[]);
+    let run = place
+        .run(&["runs", "show", "last", "--format", "json"])
+        .json();
+    assert_eq!(
+        run["validity"]["problems"],
+        serde_json::json!([]),
+        "{run:.2000}"
+    );
+    assert_eq!(run["rows"][1]["events"]["lost"], 0);
+    // Without a bound events would be lost, so it is refused before anything runs.
+    let endless = ["run", "--null", "--jobs", "1,4", "--events"];
+    place
+        .run(&endless)
+        .expect(2, &["--events", "--commits 400000", "--cpu-per-txn"]);
+    let listed = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

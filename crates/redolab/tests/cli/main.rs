@@ -3,12 +3,14 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod asked;
 mod background;
 mod browser;
 mod busy;
 mod capacity;
 mod check;
 mod collect;
+mod columns;
 mod compare;
 mod device_list;
 mod driver;
@@ -29,10 +31,14 @@ mod limits;
 mod loads;
 mod members;
 mod nodes;
+mod notes;
 mod placement;
+mod production;
+mod progress;
 mod raw;
 mod recording;
 mod redact;
+mod rings;
 mod sessions;
 mod slow_writes;
 mod stored;

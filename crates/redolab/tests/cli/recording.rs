@@ -299,6 +299,7 @@ pub fn sound_run(stack: Stack) -> Run {
         created: "2026-01-02T03:04:05Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes::default(),
         command: Vec::new(),
         target: Target {
             kind: "file".to_owned(),

@@ -19,7 +19,7 @@ fn runs_are_listed_shown_carried_and_deleted() {
     assert_eq!(json["runs"].as_array().expect("runs").len(), 2);
     place
         .run(&["runs"])
-        .expect(0, &[&id, &other, "complete", "LGWR-LAT1"]);
+        .expect(0, &[&id, &other, "Verdict", "LGWR-LAT1"]);
 
     let shown = place.run(&["runs", "show", &id]);
     shown.expect(0, &[&id, "origin: measured", "log file sync", "LGWR-LAT1"]);
@@ -49,6 +49,43 @@ fn runs_are_listed_shown_carried_and_deleted() {
     place.run(&["runs", "load", &file]).expect(0, &[&id]);
     let again = place.run(&["runs", "show", &id]);
     assert_eq!(again.out, shown.out, "nothing is lost on the way");
+}
+
+#[test]
+fn a_report_is_written_as_markdown_and_figure_by_figure() {
+    let place = Place::new();
+    let id = place.store_a_run();
+    let read = |name: &str| std::fs::read_to_string(place.path().join(name)).expect("written");
+    let output = ["report", "last", "-o", "ticket.md"];
+    place.run(&output).expect(0, &["ticket.md"]);
+    let text = read("ticket.md");
+    for part in [
+        "### ",
+        "| Workload | Jobs | Commits/s |",
+        "| LGWR-LAT1 | 1 |",
+        &id,
+    ] {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+    let figure = ["report", "last", "--figure", "answer"];
+    let file = format!("redolab-{id}-answer.svg");
+    place.run(&figure).expect(0, &[&file]);
+    let svg = read(&file);
+    assert!(svg.starts_with("<svg xmlns") && svg.contains("measured") && svg.contains(&id));
+    let unknown = ["report", "last", "--figure", "none"];
+    place
+        .run(&unknown)
+        .expect(2, &["no figure `none`", "answer", "LGWR-LAT1"]);
+    for (name, words) in [
+        ("x.png", "as SVG, not as PNG"),
+        ("x.jpg", "ends with .svg, not with .jpg"),
+    ] {
+        let refused = [&figure[..], &["-o", name]].concat();
+        place.run(&refused).expect(2, &[words]);
+        assert!(!place.path().join(name).exists());
+    }
+    let which = ["report", "last", "-o", "x.svg"];
+    place.run(&which).expect(2, &["--figure ID is missing"]);
 }
 
 #[test]
@@ -105,7 +142,6 @@ fn one_bad_run_hides_no_other() {
         0,
         &[
             &sound,
-            "complete",
             "damaged: CRC32C",
             "redolab.run/3",
             "use the newer redolab",

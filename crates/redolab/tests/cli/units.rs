@@ -16,7 +16,7 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 32] = [
     "WIDTH:PATHS",
     "KIND:PATHS",
     "N|PATHS",
@@ -35,11 +35,15 @@ const OTHERS: [&str; 28] = [
     "FILE",
     "DIR",
     "DIR[,RATIO]",
+    "DIR[,EVERY]",
     "DEVICE",
     "PATH",
     "NAME=PATH",
     "NAME=VALUE",
     "NAME=SOURCE",
+    "NAME[=SOURCE]",
+    "NAMES",
+    "KEY=VALUE",
     "NAME=LEVEL,LEVEL",
     "LEVEL,LEVEL=SOURCE",
     "CONDITION",

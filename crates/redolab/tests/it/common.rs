@@ -6,7 +6,8 @@ use measure::imported::{
     Table,
 };
 use measure::judgement::{
-    Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
+    Answer, Confidence, Durability, Finding, Need, NeedQuantity, NeedSource, Performance, Scope,
+    Verdict, Weight,
 };
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::run::{
@@ -359,7 +360,10 @@ pub fn row(h: &Histogram) -> Row {
             log_checkpoints: Some(3),
             archived_files: Some(2),
             archived_bytes: Some(1 << 20),
-            ..measure::run::LogLifeFigures::default()
+            neighbour_fsyncs: Some(9),
+            neighbour_fsync_p50_us: Some(120.5),
+            neighbour_fsync_p99_us: Some(800.0),
+            neighbour_fsync_max_us: Some(900.0),
         }),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
@@ -436,6 +440,10 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         created: "2026-11-20T10:15:00.000Z".to_owned(),
         origin: Origin::Measured,
         redolab_version: "0.1.0".to_owned(),
+        notes: measure::run::RunNotes {
+            label: Some("gp3".to_owned()),
+            tags: [("volume".to_owned(), "gp3".to_owned())].into(),
+        },
         command: vec!["redolab".to_owned(), "check".to_owned()],
         target: Target {
             kind: "file".to_owned(),
@@ -495,6 +503,23 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                     window_bytes: 4096,
                     window_ns: 7,
                 }],
+                ring: Some(Box::new(measure::run::RingFacts {
+                    kind: measure::run::RingFactsKind::Failover,
+                    disk_directory: "/u05".to_owned(),
+                    directory: "/f05".to_owned(),
+                    delay_ns: Some(20_000_000),
+                    ring_bytes: 64 << 20,
+                    in_use: true,
+                    log_writes: 9,
+                    ring_writes: 5,
+                    flushes: 9,
+                    first: 4,
+                    skip_busy: 3,
+                    skip_large: 2,
+                    over_budget: true,
+                    lag_bytes: 1,
+                    most_lag_bytes: 4096,
+                })),
                 node_directories: vec!["/u03".to_owned()],
                 ..RedoLogFacts::default()
             }),
@@ -568,6 +593,11 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             p99_ns: Some(3),
             rated_bytes: Some(6e14),
             years: Some(5.0),
+            sessions: Some(64),
+            sources: vec![NeedSource {
+                quantity: NeedQuantity::RedoRate,
+                place: "awr.txt, load profile: Redo size".to_owned(),
+            }],
         },
         verdict: Some(verdict()),
         report: Some("r.html".to_owned()),

@@ -7,5 +7,6 @@ mod common;
 mod corpus;
 mod events;
 mod hlog;
+mod ratios;
 mod schema;
 mod store;

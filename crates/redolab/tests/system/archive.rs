@@ -49,6 +49,7 @@ pub(super) fn asked() -> AskedOfLog {
         stays: true,
         stripe: None,
         members: Vec::new(),
+        ring: None,
     }
 }
 

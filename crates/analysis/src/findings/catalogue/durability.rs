@@ -83,7 +83,7 @@ entries! {
     STACK_UNKNOWN = CatalogueEntry::new("stack.unknown", High,
         "Some facts of the storage stack could not be read.")
         .rule("facts that could not be read are not judged", STACK_RULE)
-        .advice("Run as root, so that redolab can ask the drive for its cache settings.")
+        .advice("As root, redolab asks the drive itself for its cache settings. A drive that does not answer root either (virtual disks, drives behind a controller) is described by its host or data sheet: use --declare plp if that promises power-loss protection.")
         .at(FigureAnchor::Stack);
     STACK_DISK = CatalogueEntry::new("stack.disk", Medium,
         "The kind of a disk (NVMe drive, solid-state drive, rotating disk, virtual disk), and whether it supports forced unit access (FUA).")
@@ -146,7 +146,7 @@ entries! {
     DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High,
         "The kernel treats the disk as write-through, and sent fewer flushes than were requested.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
-        .advice("Run as root, so that redolab can ask the drive for its cache settings.")
+        .advice("As root, redolab asks the drive itself for its cache settings. A drive that does not answer root either (virtual disks, drives behind a controller) is described by its host or data sheet: use --declare plp if that promises power-loss protection.")
         .at(FigureAnchor::Trust);
     DURABILITY_FLAT_FLUSH = CatalogueEntry::new("durability.flat_flush", Low,
         "A flush of 64 MiB takes no longer than a flush of 4 KiB, on a device that has a volatile write cache or is a virtual disk of a host.")

@@ -46,6 +46,33 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     notes.into_iter().map(Note::done).collect()
 }
 
+/// What commits and log writes of one report waited: mean nanoseconds, and how many.
+pub(crate) struct CommitWaits {
+    /// The file; empty where it joins several.
+    pub(crate) file: String,
+    /// Log file sync.
+    pub(crate) sync: (f64, f64),
+    /// Log file parallel write.
+    pub(crate) write: (f64, f64),
+}
+
+/// The reports that contain both waits.
+pub(crate) fn commit_waits(imported: &Imported) -> Vec<CommitWaits> {
+    let reports = reports(Tables(&imported.tables));
+    let known = |report: &ReportFigures<'_>, name: &str| {
+        let event = report.event(name).filter(|event| event.waits > 0.0)?;
+        Some((event.mean_ms() * 1e6, event.waits))
+    };
+    let each = reports.iter().filter_map(|report| {
+        Some(CommitWaits {
+            file: report.file.to_owned(),
+            sync: known(report, SYNC)?,
+            write: known(report, WRITE)?,
+        })
+    });
+    each.collect()
+}
+
 /// A claim with the file that it is about.
 fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
     match report.file {

@@ -165,7 +165,8 @@ fn a_member_that_returns_is_copied_whole_and_durably() {
 fn a_range_is_copied_in_pieces_and_nothing_beside_it() {
     let image: Vec<u8> = (0..64 * SECTOR).map(|at| (at / 7 % 251) as u8).collect();
     let from = disk_of(&image);
-    // The last piece is shorter; one piece is all; the range is shorter than a piece; it ends early.
+    // The last piece is shorter; one piece is all; the range is shorter than a piece; it ends
+    // early.
     let cases = [
         (4, 1, 30, 9),
         (30, 5, 30, 9),

@@ -57,6 +57,9 @@ pub(crate) struct OpenedRing {
     pub(crate) notes: Vec<String>,
 }
 
+/// The announcement of a ring that is used, and what it holds, where that counts.
+pub(super) type ChosenRing = (Announcement, Option<Batches>);
+
 impl RingAssembly {
     /// Gives the disk what it lacks and announces the ring.
     ///
@@ -78,22 +81,21 @@ impl RingAssembly {
             copied: 0,
             notes: Vec::new(),
         };
-        let ring = match &self.ring {
-            Ok(given) => match self.look_into(given, &info, table) {
-                Ok((announced, batches)) => Ok((given, announced, batches)),
-                Err(error @ Error::Members { .. }) => return Err(error),
-                Err(error) => Err(error.to_string()),
-            },
-            Err(why) => Err(why.clone()),
-        };
-        let (given, announced, batches) = match ring {
-            Ok(ring) => ring,
+        let (announced, batches) = match self.chosen(&info, table)? {
+            Ok(chosen) => chosen,
             Err(why) => {
-                self.do_without(control, table, &why)?;
+                // Durable with the new life and not before: an opening that fails after this has
+                // lost nothing, and the ring counts when it returns.
+                let spare = true;
+                control.change_in_memory(|info| {
+                    info.ring = Some(RingTable { spare, ..table });
+                    Ok(())
+                })?;
                 opened.notes.push(format!("the ring is not used: {why}"));
                 return Ok(opened);
             }
         };
+        let given = self.ring.as_ref().expect("a ring that is used is there");
         if let Some(batches) = batches {
             opened.copied = self.give(&batches, &info)?;
         }
@@ -128,6 +130,28 @@ impl RingAssembly {
         Ok(opened)
     }
 
+    /// The announcement of the ring, if it is used, and what it holds, where that counts; or why
+    /// the log is opened without it.
+    ///
+    /// # Errors
+    /// What refuses the opening.
+    pub(super) fn chosen(
+        &self,
+        info: &ControlInfo,
+        table: RingTable,
+    ) -> Result<Result<ChosenRing, String>, Error> {
+        let why = match &self.ring {
+            Ok(given) => match self.look_into(given, info, table) {
+                Ok(chosen) => return Ok(Ok(chosen)),
+                Err(error @ Error::Members { .. }) => return Err(error),
+                Err(error) => error.to_string(),
+            },
+            Err(why) => why.clone(),
+        };
+        self.may_do_without(table, &why)?;
+        Ok(Err(why))
+    }
+
     /// The announcement of a ring that may be used, and what it holds, where that counts. Nothing
     /// was written when it fails: a ring of which a part cannot be read is as one that is missing.
     fn look_into(
@@ -135,7 +159,7 @@ impl RingAssembly {
         given: &GivenRing,
         info: &ControlInfo,
         table: RingTable,
-    ) -> Result<(Announcement, Option<Batches>), Error> {
+    ) -> Result<ChosenRing, Error> {
         let announced = self.admit(given, info, table)?;
         let batches = match table.spare {
             true => None,
@@ -206,14 +230,8 @@ impl RingAssembly {
         (older && !spare).then_some("it is older than its disk: it was not used when the log was")
     }
 
-    /// Goes on without a ring, if nothing is lost with it or the loss is accepted. What it changes
-    /// the caller has to make durable with the life that begins.
-    fn do_without(
-        &self,
-        control: &mut ControlFile,
-        table: RingTable,
-        why: &str,
-    ) -> Result<(), Error> {
+    /// Refuses to go on without a ring, unless nothing is lost with it or the loss is accepted.
+    fn may_do_without(&self, table: RingTable, why: &str) -> Result<(), Error> {
         if !table.spare && !self.accept_loss {
             let what = format!(
                 "the ring of this log is not there ({why}), and the disk may lack what it \
@@ -222,13 +240,7 @@ impl RingAssembly {
             );
             return Err(refuse(&self.path, what));
         }
-        // Durable with the new life and not before: an opening that fails after this has lost
-        // nothing, and the ring counts when it returns.
-        let spare = true;
-        control.change_in_memory(|info| {
-            info.ring = Some(RingTable { spare, ..table });
-            Ok(())
-        })
+        Ok(())
     }
 
     /// Gives the disk what it lacks of the ring's batches, durably; returns how many blocks.
@@ -237,6 +249,22 @@ impl RingAssembly {
             device: &self.disk,
             path: &self.path,
         };
+        let mut copy = Copier::new(&disk, unit_bytes(info))?;
+        let copied = self.each_lacking(batches, info, |addr, bytes| copy.bytes(addr, bytes))?;
+        if copied > 0 {
+            copy.flush()?;
+        }
+        Ok(copied)
+    }
+
+    /// Hands each seal unit of the batches of which the disk lacks a block to `take`, with its
+    /// place on the disk; returns how many blocks are lacking.
+    pub(super) fn each_lacking(
+        &self,
+        batches: &Batches,
+        info: &ControlInfo,
+        mut take: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
         let reader =
             Reader::new(&*self.disk, info, &self.path, self.planted).damage_scan(DamageScan::Whole);
         let geometry = &info.geometry;
@@ -246,9 +274,8 @@ impl RingAssembly {
             u64::from(geometry.seal_blocks),
             geometry.block_bytes as usize,
         );
-        let unit_bytes = seal as usize * block_bytes;
-        let mut copy = Copier::new(&disk, unit_bytes)?;
-        let (mut there, mut copied) = (vec![0; unit_bytes], 0);
+        let unit_bytes = unit_bytes(info);
+        let (mut there, mut all) = (vec![0; unit_bytes], 0);
         for bytes in batches.units(unit_bytes) {
             let first = BlockHeader::parse(bytes).map(|header| header.stream_block);
             let Some(first) = first.filter(|first| live.contains(first) && first % seal == 0)
@@ -266,14 +293,11 @@ impl RingAssembly {
             }
             if lacking > 0 {
                 // As it was written: an interrupted write can destroy all of a unit.
-                copy.bytes(addr, bytes)?;
-                copied += lacking;
+                take(addr, bytes)?;
+                all += lacking;
             }
         }
-        if copied > 0 {
-            copy.flush()?;
-        }
-        Ok(copied)
+        Ok(all)
     }
 
     fn failed(&self, source: device::queue::IoOrDevice) -> Error {
@@ -285,14 +309,14 @@ impl RingAssembly {
 }
 
 /// What a ring holds.
-struct Batches {
+pub(super) struct Batches {
     bytes: Vec<u8>,
     /// Where the blocks of batches that count lie in it, in the order of their numbers.
     found: Vec<(u64, std::ops::Range<usize>)>,
 }
 
 impl Batches {
-    fn read(
+    pub(super) fn read(
         given: &GivenRing,
         ring_bytes: u64,
         info: &ControlInfo,
@@ -326,10 +350,22 @@ impl Batches {
         Ok(Batches { bytes: all, found })
     }
 
+    /// How many there are, and the bytes of their blocks.
+    pub(super) fn count(&self) -> (u64, u64) {
+        let bytes = self.found.iter().map(|(_, at)| at.len() as u64);
+        (self.found.len() as u64, bytes.sum())
+    }
+
     fn units(&self, unit_bytes: usize) -> impl Iterator<Item = &[u8]> {
         let all = self.found.iter().map(|(_, at)| &self.bytes[at.clone()]);
         all.flat_map(move |blocks| blocks.chunks_exact(unit_bytes))
     }
+}
+
+/// Bytes that are written together, and that an interrupted write can destroy.
+fn unit_bytes(info: &ControlInfo) -> usize {
+    let geometry = &info.geometry;
+    geometry.seal_blocks as usize * geometry.block_bytes as usize
 }
 
 /// The log's life before this opening; all zeros where it had none.

@@ -20,6 +20,7 @@
 #![allow(unsafe_code)]
 
 mod assemble;
+mod foresee;
 mod format;
 mod keeper;
 mod queue;
@@ -27,6 +28,7 @@ mod space;
 mod tail;
 
 pub(crate) use assemble::{GivenRing, OpenedRing, RingAssembly, announce};
+pub(crate) use foresee::foresee;
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
@@ -62,6 +64,7 @@ pub(crate) struct RingStanding {
     failed: AtomicBool,
     writes: AtomicU64,
     ring_writes: AtomicU64,
+    flushes: AtomicU64,
     first: AtomicU64,
     skip_busy: AtomicU64,
     skip_large: AtomicU64,
@@ -83,6 +86,7 @@ impl RingStanding {
             failed: false.into(),
             writes: 0.into(),
             ring_writes: 0.into(),
+            flushes: 0.into(),
             first: 0.into(),
             skip_busy: 0.into(),
             skip_large: 0.into(),
@@ -124,6 +128,7 @@ impl RingStanding {
             in_use: !self.has_failed(),
             writes: get(&self.writes),
             ring_writes: get(&self.ring_writes),
+            flushes: get(&self.flushes),
             first: get(&self.first),
             skip_busy: get(&self.skip_busy),
             skip_large: get(&self.skip_large),
@@ -148,7 +153,10 @@ pub struct RingState {
     pub writes: u64,
     /// Of those, the ones that were put on the ring. With failover, because the disk was late.
     pub ring_writes: u64,
-    /// Flushes that were acknowledged because of the ring, before the disk had completed them.
+    /// Flushes that were acknowledged.
+    pub flushes: u64,
+    /// Of those, the ones that were acknowledged because of the ring, before the disk had completed
+    /// them.
     pub first: u64,
     /// Log writes that were not put on the ring because it was full of what the disk does not have.
     pub skip_busy: u64,

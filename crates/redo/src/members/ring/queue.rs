@@ -263,6 +263,7 @@ impl Core {
             if pending.flush && result.is_ok() {
                 self.acknowledged = self.acknowledged.max(pending.number);
                 let standing = &self.standing;
+                standing.flushes.fetch_add(1, Relaxed);
                 if self.flushed < pending.number {
                     standing.first.fetch_add(1, Relaxed);
                     let lag = self.tail.lag_bytes();

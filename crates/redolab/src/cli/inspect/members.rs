@@ -1,7 +1,7 @@
 //! `redolab inspect --members`: the members of a log beside each other, and a lost one made anew.
 
 use super::InspectArgs;
-use crate::cli::values::MembersChoice;
+use crate::cli::members::{MembersChoice, MembersRole};
 use crate::cli::{CommandError, FAILED};
 use crate::inspection::InspectedMembers;
 use crate::output::inspection as text;
@@ -18,11 +18,24 @@ pub(super) fn main(args: &InspectArgs, members: &MembersChoice) -> Result<ExitCo
             args.view.reads(&entry.path());
         }
     }
-    if args.replace_member {
-        args.view.check()?;
-        replace(members, args.accept_member_loss)?;
-    }
-    let found = InspectedMembers::of(&members.directories);
+    let found = match (members.role, &members.directories[..]) {
+        (MembersRole::Ring | MembersRole::Failover, [disk, ring]) => {
+            if args.replace_member {
+                return Err(CommandError::usage(
+                    "--replace-member: a ring holds no copy of the log, and is not replaced; a log \
+                     whose ring is spare opens without it",
+                ));
+            }
+            InspectedMembers::of_ring(disk, ring)
+        }
+        (_, directories) => {
+            if args.replace_member {
+                args.view.check()?;
+                replace(members, args.accept_member_loss)?;
+            }
+            InspectedMembers::of(directories)
+        }
+    };
     let found = found.map_err(|e| CommandError::failed(e.to_string()))?;
     args.view
         .emit(&found, |style| text::members(&found, style))?;
@@ -63,12 +76,13 @@ fn replace(members: &MembersChoice, accept_loss: bool) -> Result<(), CommandErro
 
 fn layout(members: &MembersChoice) -> MemberLayout {
     let all = &members.directories;
-    let layout = if members.cell == 1 {
-        MemberLayout::mirror(all)
-    } else if members.cell == all.len() {
-        MemberLayout::race(all)
-    } else {
-        MemberLayout::mirror_of_races(all.chunks(members.cell).map(<[PathBuf]>::to_vec))
+    let layout = match members.role {
+        MembersRole::Cells { cell } if cell == all.len() => MemberLayout::race(all),
+        MembersRole::Cells { cell } if cell > 1 => {
+            MemberLayout::mirror_of_races(all.chunks(cell).map(<[PathBuf]>::to_vec))
+        }
+        // Those of a ring are not made anew.
+        _ => MemberLayout::mirror(all),
     };
     // Where its members are was decided when the log was made.
     layout.force_same_device(true)

@@ -77,6 +77,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) limit: Option<u64>,
     pub(crate) specs: &'a [Spec],
     pub(crate) log: &'a LogPlan,
+    /// Bytes of the files of a log.
+    pub(crate) files: u64,
     /// The sync method that was named.
     pub(crate) method: Option<SyncMethod>,
     /// Logs that are made.
@@ -188,7 +190,7 @@ fn is_cached(method: SyncMethod) -> bool {
 
 /// What the making of the logs writes, without their probes.
 fn making_bytes(wanted: &Wanted<'_>) -> u64 {
-    let files = wanted.log.footprint_bytes();
+    let files = wanted.files;
     let nodes = u64::from(wanted.log.nodes.max(1));
     let journal = (u64::from(wanted.log.shape.groups) + OTHER_FILES) * REGISTER_BYTES * nodes;
     let wipe = if wanted.raw { WIPE_BYTES } else { 0 };

@@ -39,7 +39,17 @@ pub(crate) fn needs_of(specs: &[Spec], log: &LogPlan, cached: bool, events: bool
     // Folios that an earlier row left are charged to a later one.
     let folio = specs.iter().map(|spec| largest_write(spec, log)).max();
     let folio = folio.unwrap_or(0).min(FOLIO_BYTES);
-    let one = |spec: &Spec| need(spec, log, cached.then_some(folio), events);
+    let copies = log.copies();
+    let one = |spec: &Spec| {
+        let need = need(spec, log, cached.then_some(folio), events);
+        let all = |bytes: u64| bytes.saturating_mul(copies);
+        RowNeed {
+            least: all(need.least),
+            most: all(need.most),
+            tail: all(need.tail),
+            kept: need.kept,
+        }
+    };
     specs.iter().map(one).collect()
 }
 

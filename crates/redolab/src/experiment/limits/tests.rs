@@ -54,6 +54,7 @@ fn wanted<'a>(specs: &'a [Spec], log: &'a LogPlan, limit: u64) -> Wanted<'a> {
         limit: Some(limit),
         specs,
         log,
+        files: log.footprint_bytes(),
         method: Some(SyncMethod::Direct),
         logs: 1,
         times: 1,

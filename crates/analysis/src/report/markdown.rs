@@ -1,0 +1,280 @@
+//! A run as Markdown, to be pasted into a ticket: the answer, where it was measured, the figures
+//! that people ask for, and the findings.
+//!
+//! Invariants: no text of a run can become markup, neither of Markdown nor of HTML; every line is
+//! bounded, and so is their number.
+
+use super::cases::{Concern, concern};
+use super::escape::{clean, esc};
+use super::{first, forest, judged, reasons, winner};
+use crate::format::{self, count, digits, latency};
+use crate::rows::{commit_wait_of, redo_mbps, write_of};
+use measure::comparison::Comparison;
+use measure::run::{Row, Run};
+use std::fmt::Write;
+
+/// Most rows of the table, and findings of a group.
+const ROWS_MAX: usize = 60;
+const FINDINGS_MAX: usize = 24;
+/// Most characters of a text of the run.
+const TEXT_MAX: usize = 600;
+
+/// The Markdown as the content of a `pre`: its own line ends stay.
+pub(super) fn block(markdown: &str) -> String {
+    let lines: Vec<String> = markdown.lines().map(esc).collect();
+    lines.join("\n")
+}
+
+pub(super) fn of(run: &Run) -> String {
+    let mut out = String::with_capacity(4096);
+    let answer = match (&run.verdict, run.imported.is_some()) {
+        (Some(verdict), false) => format!(" {}", verdict.answer.word().to_uppercase()),
+        _ => String::new(),
+    };
+    let _ = writeln!(out, "### {}{answer}\n", text(&first::question(run)));
+    summary(run, &mut out);
+    for (label, words, details) in first::facts_of(run) {
+        let details = match details.as_str() {
+            "" => String::new(),
+            details => format!(" ({})", text(details)),
+        };
+        let _ = writeln!(out, "- {label}: {}{details}", text(&words));
+    }
+    let _ = writeln!(out);
+    table(run, &mut out);
+    for of in [Concern::Decide, Concern::Watch, Concern::Fine] {
+        findings(run, of, &mut out);
+    }
+    not_judged(run, &mut out);
+    let _ = writeln!(
+        out,
+        "redolab {}, run {}, {}, {}",
+        text(&run.redolab_version),
+        text(&run.run_id),
+        text(&run.created),
+        run.origin,
+    );
+    out
+}
+
+fn summary_of(run: &Run) -> &str {
+    run.verdict.as_ref().map_or("", |v| v.summary.as_str())
+}
+
+fn summary(run: &Run, out: &mut String) {
+    let invalidating = run.validity.problems.iter().find(|p| p.invalidates);
+    if let Some(problem) = invalidating {
+        let _ = writeln!(
+            out,
+            "**INVALID: do not use these figures.** {}\n",
+            text(&problem.detail)
+        );
+    } else if let Some(problem) = run.validity.problems.first()
+        && !summary_of(run).contains(&problem.detail)
+    {
+        let _ = writeln!(out, "**Doubtful.** {}\n", text(&problem.detail));
+    }
+    match &run.verdict {
+        Some(verdict) if run.imported.is_none() => {
+            let answer = first::capitalised(verdict.answer.word());
+            let summary = first::without_answer(&verdict.summary, &answer);
+            let need = first::need_in_words(&run.need);
+            let _ = writeln!(
+                out,
+                "{}\n\n- Durability: {}\n- Performance: {}\n- Need: {need}",
+                text(&summary),
+                verdict.durability,
+                verdict.performance,
+            );
+        }
+        _ => {
+            for finding in judged::diagnosis(run).iter().take(3) {
+                let _ = writeln!(out, "{}\n", text(&finding.claim));
+            }
+        }
+    }
+}
+
+/// A comparison: who wins, and the differences that are shown first.
+pub(super) fn comparison(c: &Comparison) -> String {
+    let mut out = String::with_capacity(4096);
+    let names: Vec<String> = c.runs.iter().map(|r| text(&r.name)).collect();
+    let _ = writeln!(out, "### {}\n", names.join(" or "));
+    for r in c.runs.iter().take(ROWS_MAX) {
+        let state = match (r.valid && r.complete, r.problems.first()) {
+            (false, _) => "; INVALID or unfinished".to_owned(),
+            (true, Some(problem)) => format!("; doubtful: {}", text(&problem.detail)),
+            (true, None) => String::new(),
+        };
+        let place = [&r.target_path, &r.target_detail]
+            .map(|p| text(p))
+            .join(" ");
+        let _ = writeln!(
+            out,
+            "- {}: {place} ({}, run {}){state}",
+            text(&r.name),
+            r.origin,
+            text(&r.run_id)
+        );
+    }
+    for run in 1..c.runs.len() {
+        let (base, other) = (text(winner::name(c, 0)), text(winner::name(c, run)));
+        let _ = writeln!(
+            out,
+            "\n**{}.** {}\n",
+            text(&winner::answer(c, run)),
+            text(&winner::reason(c, run))
+        );
+        let level = winner::level(c);
+        let _ = writeln!(
+            out,
+            "| | {base} | {other} | Ratio | {level} % interval | |\n| :--- | ---: | ---: | ---: | ---: | :--- |"
+        );
+        for d in winner::shown_first(c, run) {
+            let ratio = d.ratio.map_or_else(|| "–".to_owned(), forest::times);
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {ratio} | {} | {} |",
+                text(&winner::label(d)),
+                text(&forest::shown(d.a, &d.unit)),
+                text(&forest::shown(d.b, &d.unit)),
+                winner::interval(d),
+                forest::word(d, winner::has_few_rounds(c)),
+            );
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\nredolab {}, {}",
+        text(&c.redolab_version),
+        text(&c.created)
+    );
+    out
+}
+
+/// A column: heading and cell.
+type Column = (&'static str, fn(&Row) -> Option<String>);
+
+fn ns(value: Option<u64>) -> Option<String> {
+    value.map(|ns| latency(ns as f64))
+}
+
+const COLUMNS: [Column; 12] = [
+    ("Jobs", |r| Some(r.jobs.to_string())),
+    ("Commits/s", |r| r.commit_throughput_tps.map(digits)),
+    ("Log file sync mean", |r| {
+        commit_wait_of(r).map(|w| latency(w.mean_ns))
+    }),
+    ("p50", |r| ns(commit_wait_of(r)?.p50_ns)),
+    ("p99", |r| ns(commit_wait_of(r)?.p99_ns)),
+    ("p99.9", |r| ns(commit_wait_of(r)?.p999_ns)),
+    ("max", |r| ns(Some(commit_wait_of(r)?.max_ns))),
+    ("Log file parallel write mean", |r| {
+        write_of(r).map(|w| latency(w.mean_ns))
+    }),
+    ("p99", |r| ns(write_of(r)?.p99_ns)),
+    ("Redo MB/s", |r| redo_mbps(r).map(digits)),
+    ("Commits/write", |r| {
+        Some(digits(r.redo().commits_per_write.as_ref()?.mean))
+    }),
+    ("CPU busy %", |r| r.processors().cpu_busy_pct.map(digits)),
+];
+
+fn table(run: &Run, out: &mut String) {
+    let known = |column: &&Column| run.rows.iter().any(|row| (column.1)(row).is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().filter(known).collect();
+    if run.rows.is_empty() || columns.len() < 2 {
+        return;
+    }
+    let heads: String = columns
+        .iter()
+        .map(|(head, _)| format!(" {head} |"))
+        .collect();
+    let rules = " ---: |".repeat(columns.len());
+    let _ = writeln!(out, "| Workload |{heads}\n| :--- |{rules}");
+    for row in run.rows.iter().take(ROWS_MAX) {
+        let cell = |column: &&Column| {
+            let cell = (column.1)(row).unwrap_or_else(|| "–".to_owned());
+            format!(" {cell} |")
+        };
+        let cells: String = columns.iter().map(cell).collect();
+        let _ = writeln!(out, "| {} |{cells}", text(&row.workload));
+    }
+    if run.rows.len() > ROWS_MAX {
+        let more = count((run.rows.len() - ROWS_MAX) as u64);
+        let _ = writeln!(out, "\n{more} more rows are in the run.");
+    }
+    let _ = writeln!(out);
+}
+
+fn findings(run: &Run, of: Concern, out: &mut String) {
+    let all = judged::findings(run);
+    let all: Vec<_> = all.into_iter().filter(|f| concern(f) == of).collect();
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "**{}**\n", of.heading());
+    for finding in all.iter().take(FINDINGS_MAX) {
+        let advice = match (of, finding.advice.as_str()) {
+            (Concern::Fine, _) | (_, "") => String::new(),
+            (_, advice) => format!(" *What to do:* {}", text(advice)),
+        };
+        let _ = writeln!(out, "- {}{advice}", text(&reasons::claim(finding)));
+    }
+    let more = all.len().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        let _ = writeln!(out, "- and {}", format::plural(more as u64, "more finding"));
+    }
+    let _ = writeln!(out);
+}
+
+fn not_judged(run: &Run, out: &mut String) {
+    let Some(verdict) = &run.verdict else {
+        return;
+    };
+    let not: Vec<String> = verdict.scope.not_judged.iter().map(|n| text(n)).collect();
+    if !not.is_empty() {
+        let shown: Vec<String> = not.into_iter().take(FINDINGS_MAX).collect();
+        let _ = writeln!(out, "**Not judged:** {}\n", shown.join("; "));
+    }
+}
+
+/// A text of the run in Markdown: characters that mean something there are escaped.
+fn text(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len() + 8);
+    for (i, c) in clean(raw).chars().enumerate() {
+        if i == TEXT_MAX {
+            out.push('…');
+            break;
+        }
+        // Outside words an underscore or a sign of arithmetic means nothing.
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '&' => out.push_str("&amp;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_means_nothing_in_markdown() {
+        for (raw, escaped) in [
+            ("a|b", "a\\|b"),
+            ("[x](javascript:1)", "\\[x\\](javascript:1)"),
+            ("<b>`x`", "\\<b\\>\\`x\\`"),
+            ("one\ntwo", "one two"),
+            ("&lt;", "&amp;lt;"),
+        ] {
+            assert_eq!(text(raw), escaped);
+        }
+        assert_eq!(text(&"x".repeat(5_000)).chars().count(), TEXT_MAX + 1);
+    }
+}

@@ -1,0 +1,356 @@
+//! Which of the runs wins, and by how much: the first screen of a comparison.
+//!
+//! Invariants: nothing is computed here but which figures are shown; who wins follows from the
+//! comparison's answers of the rows; a comparison of few rounds has no winner, and neither has one
+//! with an invalid run.
+
+use super::escape::esc;
+use super::figure::Figure;
+use super::first::{capitalised, facts_html};
+use super::forest::{self, Layout};
+use super::topic::Topic;
+use crate::format;
+use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
+
+/// Rounds below which nothing is decided.
+const ROUNDS_LEAST: u32 = 5;
+/// Lines of the first figure.
+const SHOWN: usize = 10;
+/// Metrics of the first screen, those that decide first.
+const METRICS: [(&str, &str); 7] = [
+    (THROUGHPUT, "commits per second"),
+    ("log_file_sync.p99", "log file sync, p99"),
+    ("commit_latency.p99", "commit latency, p99"),
+    ("log_file_sync.mean", "log file sync, mean"),
+    (
+        "log_file_parallel_write.mean",
+        "log file parallel write, mean",
+    ),
+    ("redo_data_mbps", "redo"),
+    ("commit_latency.mean", "commit latency, mean"),
+];
+const THROUGHPUT: &str = "commit_throughput_tps";
+
+/// What a comparison of a run with the base shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// A run is invalid or was not finished.
+    Invalid,
+    TooFewRounds(u32),
+    /// No difference of those that decide is significant.
+    NoDifference,
+    BaseWins,
+    OtherWins,
+    /// Each is better in something.
+    Split,
+}
+
+/// A metric as readers know it.
+pub(super) fn metric_name(metric: &str) -> String {
+    let known = METRICS.iter().find(|(key, _)| *key == metric);
+    known.map_or_else(
+        || metric.replace('_', " ").replace('.', ", "),
+        |(_, name)| (*name).to_owned(),
+    )
+}
+
+/// What a line of a figure or table is about.
+pub(super) fn label(d: &Difference) -> String {
+    format!(
+        "{} with {}: {}",
+        d.workload,
+        format::jobs(d.jobs),
+        metric_name(&d.metric)
+    )
+}
+
+/// Too few rounds were made to decide anything.
+pub(super) fn has_few_rounds(c: &Comparison) -> bool {
+    c.method.rounds.is_some_and(|n| n < ROUNDS_LEAST)
+}
+
+fn of_run(c: &Comparison, run: usize) -> impl Iterator<Item = &Difference> {
+    c.differences.iter().filter(move |d| d.run_b == run)
+}
+
+fn rank(metric: &str) -> usize {
+    let found = METRICS.iter().position(|(key, _)| *key == metric);
+    found.unwrap_or(METRICS.len())
+}
+
+pub(super) fn decision(c: &Comparison, run: usize) -> Decision {
+    let sides = [0, run].map(|i| c.runs.get(i));
+    if sides.iter().flatten().any(|r| !r.valid || !r.complete) {
+        return Decision::Invalid;
+    }
+    if let Some(rounds) = c.method.rounds.filter(|n| *n < ROUNDS_LEAST) {
+        return Decision::TooFewRounds(rounds);
+    }
+    let has = |winner: usize| {
+        let better = |a: &RowAnswer| a.winner == Some(winner) || a.outcome == RowOutcome::Mixed;
+        answers(c, run).any(better)
+    };
+    match (has(run), has(0)) {
+        (true, true) => Decision::Split,
+        (true, false) => Decision::OtherWins,
+        (false, true) => Decision::BaseWins,
+        (false, false) => Decision::NoDifference,
+    }
+}
+
+/// The answers of the rows of a run.
+fn answers(c: &Comparison, run: usize) -> impl Iterator<Item = &RowAnswer> {
+    c.answers.iter().filter(move |a| a.run_b == run)
+}
+
+/// The answer in a few words.
+pub(super) fn answer(c: &Comparison, run: usize) -> String {
+    match decision(c, run) {
+        Decision::Invalid => "No winner: a run is invalid or unfinished".to_owned(),
+        Decision::TooFewRounds(_) => "Too few rounds to decide".to_owned(),
+        Decision::NoDifference => "No difference found".to_owned(),
+        Decision::BaseWins => format!("{} wins", name(c, 0)),
+        Decision::OtherWins => format!("{} wins", name(c, run)),
+        Decision::Split => "Neither wins".to_owned(),
+    }
+}
+
+fn class(decision: Decision) -> &'static str {
+    match decision {
+        Decision::BaseWins | Decision::OtherWins => "yes",
+        Decision::Split => "conditional",
+        Decision::Invalid => "no",
+        Decision::TooFewRounds(_) | Decision::NoDifference => "none",
+    }
+}
+
+pub(super) fn name(c: &Comparison, run: usize) -> &str {
+    c.runs.get(run).map_or("", |r| r.name.as_str())
+}
+
+/// Why, in a sentence.
+pub(super) fn reason(c: &Comparison, run: usize) -> String {
+    let count = |fits: &dyn Fn(&RowAnswer) -> bool| answers(c, run).filter(|a| fits(a)).count();
+    let all = format!(
+        "Of {} (by throughput and p99), {} is better in {}, worse in {} and each in one figure in {}.",
+        format::plural(count(&|_| true) as u64, "row"),
+        name(c, run),
+        count(&|a| a.winner == Some(run)),
+        count(&|a| a.winner == Some(0)),
+        count(&|a| a.outcome == RowOutcome::Mixed),
+    );
+    match decision(c, run) {
+        Decision::TooFewRounds(n) => format!(
+            "{} of each were made, and at least {ROUNDS_LEAST} are needed (--rounds {ROUNDS_LEAST}). The figures below are what was measured so far.",
+            format::plural(u64::from(n), "round"),
+        ),
+        Decision::NoDifference => {
+            format!("{all} That does not prove that they are equal: see the intervals.")
+        }
+        _ => all,
+    }
+}
+
+/// The row with the highest throughput: the load by which the runs are introduced.
+pub(super) fn headline(c: &Comparison, run: usize) -> Vec<&Difference> {
+    let rate = |d: &Difference| d.a.unwrap_or(0.0).max(d.b.unwrap_or(0.0));
+    let throughput = of_run(c, run).filter(|d| d.metric == THROUGHPUT);
+    let first = throughput
+        .max_by(|a, b| rate(a).total_cmp(&rate(b)))
+        .or_else(|| of_run(c, run).min_by_key(|d| rank(&d.metric)));
+    let Some(first) = first else {
+        return Vec::new();
+    };
+    let same = |d: &&Difference| (&d.workload, d.jobs) == (&first.workload, first.jobs);
+    let mut all: Vec<&Difference> = of_run(c, run)
+        .filter(same)
+        .filter(|d| rank(&d.metric) < METRICS.len())
+        .collect();
+    all.sort_by_key(|d| rank(&d.metric));
+    // The latency of a commit repeats log file sync where there is such a wait.
+    if all.iter().any(|d| d.metric.starts_with("log_file_sync")) {
+        all.retain(|d| !d.metric.starts_with("commit_latency"));
+    }
+    all
+}
+
+/// An interval as a table shows it; an end that says nothing more than "open" is a bound.
+pub(super) fn interval(d: &Difference) -> String {
+    let end = |v: f64| match v {
+        v if v < 0.001 => "< 0.001".to_owned(),
+        v if v > 1000.0 => "> 1,000".to_owned(),
+        v => format::digits(v),
+    };
+    match (d.ci_low, d.ci_high) {
+        (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
+        _ => "–".to_owned(),
+    }
+}
+
+/// The confidence of the intervals, percent.
+pub(super) fn level(c: &Comparison) -> String {
+    let text = format!("{:.1}", 100.0 * c.method.level);
+    text.trim_end_matches(".0").to_owned()
+}
+
+pub(super) fn header(c: &Comparison, tags: &str) -> String {
+    let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
+    let banners: String = (1..c.runs.len()).map(|run| banner(c, run)).collect();
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{tags} · {} · redolab {}</p>\n{}{banners}{}{}</header>\n",
+        names.join(" or "),
+        esc(&c.created),
+        esc(&c.redolab_version),
+        facts_html(&facts(c)),
+        doubts(c),
+        table(c, 1),
+    )
+}
+
+fn facts(c: &Comparison) -> Vec<(&'static str, String, String)> {
+    let each = c.runs.iter().enumerate().take(6);
+    each.map(|(i, r)| {
+        let role = if i == 0 { "Base" } else { "Compared" };
+        let place = [&r.target_path, &r.target_detail];
+        let place = place.iter().filter(|p| !p.is_empty());
+        let place: Vec<&str> = place.map(|p| p.as_str()).collect();
+        (role, r.name.clone(), place.join(" · "))
+    })
+    .collect()
+}
+
+fn banner(c: &Comparison, run: usize) -> String {
+    let against = match c.runs.len() {
+        0..=2 => String::new(),
+        _ => format!("{} against {}: ", name(c, run), name(c, 0)),
+    };
+    format!(
+        "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{}</p></div>\n",
+        class(decision(c, run)),
+        esc(&capitalised(&format!("{against}{}", answer(c, run)))),
+        esc(&reason(c, run)),
+    )
+}
+
+/// What stands against reading the figures as they are.
+fn doubts(c: &Comparison) -> String {
+    let mut lines: Vec<String> = c.notices.iter().take(4).map(|n| esc(n)).collect();
+    let problems: Vec<String> = c
+        .runs
+        .iter()
+        .filter_map(|r| Some((r, r.problems.first()?)))
+        .take(2)
+        .map(|(r, p)| {
+            format!(
+                "{}: {} <a href=\"#runs\">Runs</a>",
+                esc(&r.name),
+                esc(&p.detail)
+            )
+        })
+        .collect();
+    lines.extend(problems);
+    let not = c.not_compared.iter().take(2);
+    lines.extend(not.map(|n| {
+        format!(
+            "Not comparable: {}, {} <a href=\"#not-compared\">All</a>",
+            esc(&n.what),
+            esc(&n.why)
+        )
+    }));
+    let lines = lines.iter();
+    lines
+        .map(|line| format!("<p class=\"warn\">{line}</p>\n"))
+        .collect()
+}
+
+/// The runs at the load with the highest throughput, in absolute values.
+fn table(c: &Comparison, run: usize) -> String {
+    let lines = headline(c, run);
+    let Some(first) = lines.first() else {
+        return String::new();
+    };
+    let few = has_few_rounds(c);
+    let line = |d: &&Difference| {
+        let word = forest::word(d, few);
+        format!(
+            "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"t\">{word}</td></tr>",
+            esc(&metric_name(&d.metric)),
+            forest::shown(d.a, &d.unit),
+            forest::shown(d.b, &d.unit),
+            d.ratio.map_or_else(|| "–".to_owned(), forest::times),
+            interval(d),
+        )
+    };
+    let body: String = lines.iter().map(line).collect();
+    format!(
+        "<div class=\"scroll\"><table><thead><tr><th class=\"t\">{}</th><th>{}</th><th>{}</th><th>Ratio</th><th>{} % interval</th><th class=\"t\"></th></tr></thead><tbody>{body}</tbody></table></div>\n",
+        esc(&format!(
+            "{} with {}",
+            first.workload,
+            format::jobs(first.jobs)
+        )),
+        esc(name(c, 0)),
+        esc(name(c, run)),
+        level(c),
+    )
+}
+
+/// The differences that are drawn first: throughput and p99 of the rows, then what differs most.
+pub(super) fn shown_first(c: &Comparison, run: usize) -> Vec<&Difference> {
+    let drawn = || of_run(c, run).filter(|d| d.ratio.is_some());
+    let of =
+        |at: usize| -> Vec<&Difference> { drawn().filter(|d| rank(&d.metric) == at).collect() };
+    let tails = match of(1) {
+        waits if waits.is_empty() => of(2),
+        waits => waits,
+    };
+    let mut out = super::figure::thinned(&of(0), SHOWN / 2);
+    out.extend(super::figure::thinned(&tails, SHOWN / 2));
+    let mut rest: Vec<&Difference> = drawn()
+        .filter(|d| (3..METRICS.len() - 1).contains(&rank(&d.metric)))
+        .collect();
+    rest.sort_by_key(|d| rank(&d.metric));
+    rest.truncate(SHOWN.saturating_sub(out.len()));
+    out.extend(rest);
+    out
+}
+
+/// The forest plot of those.
+pub(super) fn figure(c: &Comparison, run: usize, tags: String) -> Figure {
+    let lines: Vec<(String, &Difference)> = shown_first(c, run)
+        .into_iter()
+        .map(|d| (label(d), d))
+        .collect();
+    let id = format!("top{run}");
+    let caption = format!("{} over {}", name(c, run), name(c, 0));
+    let mut figure = forest::figure(c, &id, &caption, &lines, tags);
+    figure.topic = Topic::Answer;
+    figure
+}
+
+/// Both drawings of a forest plot: for wide windows and for narrow ones.
+pub(super) fn drawings(
+    c: &Comparison,
+    id: &str,
+    caption: &str,
+    lines: &[(String, &Difference)],
+) -> String {
+    let few = has_few_rounds(c);
+    let desc = format!("{} ratios with their intervals.", lines.len());
+    let narrow = format!("{id}-narrow");
+    [(id, Layout::Wide), (&narrow, Layout::Narrow)]
+        .map(|(id, layout)| forest::svg(id, (caption, &desc), lines, layout, few))
+        .concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_read_as_people_say_them() {
+        assert_eq!(metric_name("log_file_sync.p99"), "log file sync, p99");
+        assert_eq!(metric_name("flushes"), "flushes");
+        assert_eq!(metric_name("log_file_sync.max"), "log file sync, max");
+    }
+}

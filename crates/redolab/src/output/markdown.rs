@@ -1,0 +1,230 @@
+//! A run as Markdown with GitHub's tables, to be pasted into a ticket: the verdict, the rows,
+//! findings with advice, and what was not judged; of imported evidence its tables.
+//!
+//! Invariants: every text from outside is escaped, so that it neither formats nor links nor
+//! mentions; no column is left out for its width.
+
+mod imported;
+
+use super::columns::grid;
+use super::head::{VerdictWords, doubts, which};
+use super::overview::View;
+use super::verdict::claim;
+use measure::judgement::{Finding, Weight};
+use measure::run::Run;
+use measure::words::sanitize;
+use std::fmt::Write;
+
+/// The run.
+#[must_use]
+pub fn text(run: &Run, view: View<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, run);
+    if run.imported.is_some() {
+        imported::text(&mut out, run, view.verbose);
+    } else if !run.rows.is_empty() {
+        let grid = grid(run, view.columns);
+        let heading = |c: &super::columns::RowColumn| {
+            let words = c.heading.replace('\n', " ");
+            c.group
+                .first()
+                .map_or(words.clone(), |group| in_group(group, &words))
+        };
+        let headings: Vec<String> = grid.columns.iter().map(heading).collect();
+        let texts = grid.columns.iter().take_while(|c| c.is_text).count();
+        let line = |at: usize| grid.columns.iter().map(|c| c.cells[at].clone()).collect();
+        let lines = (0..run.rows.len()).map(line).collect();
+        table(&mut out, &headings, lines, texts);
+        paragraph(&mut out, &grid.units);
+    }
+    let found = match &run.verdict {
+        Some(verdict) => &verdict.reasons,
+        None => &run.findings,
+    };
+    findings(&mut out, found, view.verbose);
+    if let Some(verdict) = &run.verdict {
+        list(&mut out, "Not judged", &verdict.scope.not_judged);
+    }
+    let version = sanitize::line(&run.redolab_version);
+    paragraph(
+        &mut out,
+        &format!("redolab {version}, run {}, {}", run.run_id, run.created),
+    );
+    out
+}
+
+/// The heading of a column of a group: `log file sync p99 (ms)`.
+fn in_group(group: &str, heading: &str) -> String {
+    match group.rsplit_once(" (") {
+        Some((name, unit)) => format!("{name} {heading} ({unit}"),
+        None => format!("{group} {heading}"),
+    }
+}
+
+fn head(out: &mut String, run: &Run) {
+    if let Some(verdict) = &run.verdict {
+        let words = VerdictWords::of(run, verdict);
+        // Writing into text does not fail.
+        let _ = writeln!(
+            out,
+            "**Verdict: {}**\n",
+            escaped(&words.answer.replace("   ", ", "))
+        );
+        paragraph(out, &words.why);
+        if let Some(envelope) = &words.envelope {
+            paragraph(out, envelope);
+        }
+    }
+    paragraph(out, &which(run));
+    paragraph(out, &run.notes.tags_in_words());
+    paragraph(
+        out,
+        &doubts(run)
+            .filter(|_| run.validity.valid)
+            .unwrap_or_default(),
+    );
+    if !run.validity.valid {
+        let wrong = run.validity.problems.iter().filter(|p| p.invalidates);
+        let wrong: Vec<String> = wrong.map(|p| format!("{}: {}", p.id, p.detail)).collect();
+        list(out, "INVALID: these figures are wrong", &wrong);
+    }
+}
+
+/// A paragraph; nothing for an empty text.
+fn paragraph(out: &mut String, text: &str) {
+    if !text.is_empty() {
+        let _ = writeln!(out, "{}\n", escaped(text));
+    }
+}
+
+fn list(out: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "**{}**\n", escaped(title));
+    for item in items {
+        let _ = writeln!(out, "- {}", escaped(item));
+    }
+    out.push('\n');
+}
+
+/// Findings against the target first; plain facts only when `verbose`.
+fn findings(out: &mut String, findings: &[Finding], verbose: bool) {
+    let shown = findings
+        .iter()
+        .filter(|f| verbose || f.weight > Weight::Info);
+    let lines: Vec<String> = shown
+        .map(|finding| {
+            let mark = match finding.weight {
+                Weight::Bad => "Against: ",
+                Weight::Caution => "Caution: ",
+                Weight::Good => "For: ",
+                Weight::Info => "",
+            };
+            let advice = match finding.weight >= Weight::Caution {
+                true => format!(" {}", finding.advice),
+                false => String::new(),
+            };
+            format!("{mark}{}{advice}", claim(finding, verbose))
+        })
+        .collect();
+    list(out, "Findings", &lines);
+}
+
+/// A table. The first `texts` columns are aligned to the left, the rest to the right.
+fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: usize) {
+    let mut line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    };
+    line(headings);
+    let rule = (0..headings.len()).map(|at| if at < texts { "---" } else { "---:" });
+    line(&rule.map(str::to_owned).collect::<Vec<_>>());
+    lines.iter().for_each(|cells| line(cells));
+    out.push('\n');
+}
+
+/// Text that means itself in GitHub's Markdown.
+fn escaped(text: &str) -> String {
+    let clean = sanitize::line(text);
+    let mut out = String::with_capacity(clean.len());
+    let chars: Vec<char> = clean.chars().collect();
+    for (at, c) in chars.iter().enumerate() {
+        // Inside a word an underscore means itself.
+        let inside = |at: Option<usize>| {
+            at.and_then(|at| chars.get(at))
+                .is_some_and(|c| c.is_alphanumeric())
+        };
+        match c {
+            '\\' | '`' | '*' | '|' | '[' | ']' | '~' | '<' | '>' => out.extend(['\\', *c]),
+            '_' if !inside(at.checked_sub(1)) || !inside(Some(at + 1)) => out.push_str("\\_"),
+            '&' => out.push_str("&amp;"),
+            '@' => out.push_str("&#64;"),
+            '#' => out.push_str("&#35;"),
+            c => out.push(*c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::columns::Columns;
+
+    fn view(columns: &Columns) -> View<'_> {
+        View {
+            columns,
+            verbose: false,
+        }
+    }
+
+    #[test]
+    fn a_table_has_as_many_cells_in_each_line() {
+        let run = crate::output::table::tests::run();
+        for columns in [Columns::Usual, Columns::Study] {
+            let text = text(&run, view(&columns));
+            let lines: Vec<&str> = text.lines().filter(|l| l.starts_with('|')).collect();
+            assert_eq!(lines.len(), 4, "{text}");
+            let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+            assert!(lines.iter().all(|l| cells(l) == cells(lines[0])), "{text}");
+            assert!(lines[1].starts_with("| --- | ---: |"), "{text}");
+        }
+        let text = text(&run, view(&Columns::Usual));
+        assert!(text.contains("| log file sync p50 (ms) |"), "{text}");
+    }
+
+    #[test]
+    fn text_from_outside_means_itself() {
+        for (text, want) in [
+            ("a|b", "a\\|b"),
+            ("<script>", "\\<script\\>"),
+            ("@dba #12", "&#64;dba &#35;12"),
+            ("_x_ a_b", "\\_x\\_ a_b"),
+            ("`*[x](y)", "\\`\\*\\[x\\](y)"),
+            ("a\u{1b}[2Jb\nc", &sanitize::line("a\u{1b}[2Jb\nc")),
+        ] {
+            assert_eq!(escaped(text), want);
+        }
+        let mut run = crate::output::table::tests::run();
+        run.rows[0].workload = "x | y\n| z |".to_owned();
+        let text = text(&run, view(&Columns::Usual));
+        assert!(text.contains("x \\| y"), "{text}");
+        assert_eq!(
+            text.lines().filter(|l| l.starts_with('|')).count(),
+            4,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_invalid_run_is_called_that() {
+        let mut run = crate::output::table::tests::run();
+        run.validity.add("io_error", true, "EIO on a write");
+        let text = text(&run, view(&Columns::Usual));
+        assert!(
+            text.contains("INVALID") && text.contains("io_error: EIO on a write"),
+            "{text}"
+        );
+    }
+}

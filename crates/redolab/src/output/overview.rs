@@ -1,0 +1,85 @@
+//! What `run`, `check` and `runs show` print of a run: the answer first, then the rows, then why.
+//!
+//! Invariant: every table that is left out without `verbose` is one that repeats figures of the
+//! rows in more detail, or that was measured to choose how to write; a line names where they are.
+
+use super::columns::Columns;
+use super::head::head;
+use super::table::{self, Style};
+use super::{
+    back_end, explain, layers, nodes, placement, rows, slow_writes, tproc_c, verdict, workers,
+};
+use measure::run::Run;
+use measure::words::sanitize;
+
+/// What is shown of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The columns of the rows.
+    pub columns: &'a Columns,
+    /// Every table, and facts beside findings.
+    pub verbose: bool,
+}
+
+/// The run as text.
+#[must_use]
+pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
+    let mut parts = vec![head(run, style)];
+    if !run.rows.is_empty() {
+        parts.extend(explain::text(run, style));
+        parts.push(rows::rows(run, view.columns, style));
+        parts.extend(match view.verbose {
+            true => Some(table::waits(run, style)),
+            false => table::other_waits(run, style),
+        });
+        parts.extend(workers::workers(run, style));
+        parts.extend(nodes::nodes(run, style));
+        parts.extend(slow_writes::table(run, style));
+        parts.extend(layers::layers(run, style));
+        parts.extend(tproc_c::tables(run, style));
+    }
+    let shows_floor = view.verbose || run.rows.is_empty();
+    if shows_floor && !run.floor.is_empty() {
+        parts.push(table::floor_below(run, style));
+        parts.push(placement::text(run, style).trim_start().to_owned());
+    }
+    parts.push(
+        back_end::text(run, style, view.verbose)
+            .trim_start()
+            .to_owned(),
+    );
+    parts.push(verdict::findings(run, style, view.verbose));
+    parts.push(verdict::need_sources(&run.need));
+    parts.push(verdict::not_judged(run, style));
+    if !view.verbose {
+        parts.push(more(run));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// Which tables there are with `-v`.
+fn more(run: &Run) -> String {
+    let mut more = Vec::new();
+    if !run.rows.is_empty() {
+        more.push("every wait");
+    }
+    if !run.rows.is_empty() && !run.floor.is_empty() {
+        more.push("the floor");
+    }
+    if run
+        .target
+        .redo_log()
+        .is_some_and(|log| !log.probe.is_empty())
+    {
+        more.push("the probe");
+    }
+    match more.is_empty() {
+        true => String::new(),
+        false => format!(
+            "More:   redolab runs show {} -v ({})\n",
+            sanitize::line(&run.run_id),
+            more.join(", "),
+        ),
+    }
+}
