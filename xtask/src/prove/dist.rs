@@ -59,7 +59,10 @@ pub fn run(root: &Path, on: Option<&Path>) -> Outcome<bool> {
         Ok(figures) => (true, figures.join("; ")),
         Err(problem) => {
             println!("dist: {problem}");
-            (false, problem.chars().take(600).collect())
+            // A field of the data is one line, without paths of this machine.
+            let problem = problem.replace(&format!("{}/", root.display()), "");
+            let words: Vec<&str> = problem.split_whitespace().collect();
+            (false, words.join(" ").chars().take(600).collect())
         }
     };
     println!("{figures}");
@@ -161,12 +164,11 @@ fn measure(redolab: &Path, store: &Path, target: &Path) -> Outcome<String> {
     fresh(store)?;
     let mut command = Command::new(redolab);
     command
-        .args(["check", "--quick", "--allow-busy", "--format", "json"])
+        .args(["check", "--quick", "--allow-busy", "--no-report"])
+        .args(["--format", "json"])
         .arg("--store")
         .arg(store)
         .arg(target)
-        // Its report goes there.
-        .current_dir(store)
         // No configuration of the user's, and nothing from the shell.
         .env_clear();
     let run = output(&mut command)?;
