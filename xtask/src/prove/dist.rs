@@ -1,5 +1,6 @@
-//! What others install, installed: the Debian package, the wheel and the static binary, each in a
-//! clean directory below `target/prove/dist`, each measured with.
+//! What others install, installed: each crate compiled from its package; the Debian package, the
+//! wheel and the static binary, each in a clean directory below `target/prove/dist`, each measured
+//! with.
 //!
 //! What lives here: making the products (`crate::dist`), installing each without touching the
 //! system (dpkg with a root of its own, a Python environment, an unpacked archive), running
@@ -9,7 +10,7 @@
 
 use super::{record, tests};
 use crate::dist::{self, Products, fresh, output, succeed};
-use crate::{Outcome, setup};
+use crate::{Outcome, cargo, setup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -87,6 +88,13 @@ pub fn run(root: &Path, on: Option<&Path>) -> Outcome<bool> {
 /// Proves each product. A line of figures for each.
 fn all(root: &Path, (place, on): (&Path, &Path), products: &Products) -> Outcome<Vec<String>> {
     fresh(place)?;
+    let mut package = cargo();
+    package.args(["package", "--workspace", "--exclude", "xtask"]);
+    succeed(
+        package
+            .args(["--locked", "--allow-dirty"])
+            .current_dir(root),
+    )?;
     let mut sums = Command::new("sha256sum");
     let folder = root.join(dist::FOLDER);
     output(sums.args(["--check", "SHA256SUMS"]).current_dir(folder))?;

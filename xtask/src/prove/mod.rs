@@ -43,9 +43,9 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "dist",
-        "the .deb, the wheel and the static binary, made and installed in clean directories, run \
-         `redolab check --quick` there and leave nothing behind when they are removed (--on \
-         DIRECTORY: measure there)",
+        "every crate compiles from its package; the .deb, the wheel and the static binary, installed \
+         in clean directories, run `redolab check --quick` there and leave nothing behind when they \
+         are removed (--on DIRECTORY: measure there)",
         "10 min",
     ),
     (
