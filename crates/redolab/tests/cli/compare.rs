@@ -214,6 +214,65 @@ fn what_cannot_be_compared_is_refused_or_told() {
         .expect(1, &["manifest.json"]);
 }
 
+/// A comparison of three rounds on a and b, which are on one device, with 1 and 2 jobs.
+fn expect_three_rounds(json: &Value) {
+    assert!(
+        json["notices"][0]
+            .as_str()
+            .is_some_and(|n| n.contains("a and b are on the same device")),
+        "{}",
+        json["notices"]
+    );
+    let notes = json["method"]["notes"].to_string();
+    assert!(notes.contains("Sync method: "), "{notes}");
+    for answer in json["answers"].as_array().expect("answers") {
+        assert_eq!(answer["outcome"], "too_few_rounds", "{answer}");
+        assert_eq!(answer["winner"], Value::Null, "{answer}");
+    }
+    assert_eq!(
+        json["runs"][1]["round_ids"].as_array().map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(json["method"]["rounds"], Value::from(3));
+    let names: Vec<&str> = [0, 1]
+        .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
+        .to_vec();
+    assert_eq!(names, ["a", "b"]);
+    let differences = json["differences"].as_array().expect("differences");
+    let rounds = |metric: &str| {
+        differences
+            .iter()
+            .filter(|d| d["metric"] == metric && d["basis"] == "rounds")
+            .count()
+    };
+    assert_eq!(
+        rounds("commit_throughput_tps"),
+        2,
+        "one for each number of jobs"
+    );
+    assert_eq!(rounds("log_file_sync.mean"), 2);
+}
+
+/// Every one of the six rounds is a run, and all were written in one way.
+fn expect_written_alike(place: &Place) {
+    let listed = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(
+        listed["runs"].as_array().map(Vec::len),
+        Some(6),
+        "every round is a run"
+    );
+    let written = |run: &Value| {
+        let id = run["run_id"].as_str().expect("a name");
+        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
+        let target = &stored["target"];
+        (target["sync_method"].clone(), target["io"].clone())
+    };
+    let runs = listed["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(written(run), written(&runs[0]), "all are written alike");
+    }
+}
+
 #[test]
 fn targets_are_measured_in_interleaved_rounds() {
     let place = Place::new();
@@ -263,57 +322,8 @@ fn targets_are_measured_in_interleaved_rounds() {
     );
     let json = done.json();
     checked(&json);
-    assert!(
-        json["notices"][0]
-            .as_str()
-            .is_some_and(|n| n.contains("a and b are on the same device")),
-        "{}",
-        json["notices"]
-    );
-    let notes = json["method"]["notes"].to_string();
-    assert!(notes.contains("Sync method: "), "{notes}");
-    for answer in json["answers"].as_array().expect("answers") {
-        assert_eq!(answer["outcome"], "too_few_rounds", "{answer}");
-        assert_eq!(answer["winner"], Value::Null, "{answer}");
-    }
-    assert_eq!(
-        json["runs"][1]["round_ids"].as_array().map(Vec::len),
-        Some(3)
-    );
-    assert_eq!(json["method"]["rounds"], Value::from(3));
-    let names: Vec<&str> = [0, 1]
-        .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
-        .to_vec();
-    assert_eq!(names, ["a", "b"]);
-    let differences = json["differences"].as_array().expect("differences");
-    let rounds = |metric: &str| {
-        differences
-            .iter()
-            .filter(|d| d["metric"] == metric && d["basis"] == "rounds")
-            .count()
-    };
-    assert_eq!(
-        rounds("commit_throughput_tps"),
-        2,
-        "one for each number of jobs"
-    );
-    assert_eq!(rounds("log_file_sync.mean"), 2);
-    let listed = place.run(&["runs", "list", "--format", "json"]).json();
-    assert_eq!(
-        listed["runs"].as_array().map(Vec::len),
-        Some(6),
-        "every round is a run"
-    );
-    let written = |run: &Value| {
-        let id = run["run_id"].as_str().expect("a name");
-        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
-        let target = &stored["target"];
-        (target["sync_method"].clone(), target["io"].clone())
-    };
-    let runs = listed["runs"].as_array().expect("runs");
-    for run in runs {
-        assert_eq!(written(run), written(&runs[0]), "all are written alike");
-    }
+    expect_three_rounds(&json);
+    expect_written_alike(&place);
     place.expect_clean(&place.target);
     place.expect_clean(&second);
 }
