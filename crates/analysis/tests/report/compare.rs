@@ -64,7 +64,7 @@ fn distribution(run: usize, workload: &str, base: u64) -> Distribution {
     }
 }
 
-/// A run in which every text is `text`.
+/// A run of a comparison in which every text is `text`.
 fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
     let s = || text.to_owned();
     ComparedRun {
@@ -90,7 +90,6 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
 /// A comparison of two runs in which every text is `text`.
 fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
     let s = || text.to_owned();
-    let run = |name: &str, valid: bool| compared_run(text, name, valid);
     let c = Comparison {
         schema: SCHEMA.to_owned(),
         created: s(),
@@ -104,7 +103,10 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             figures: s(),
             notes: vec![s()],
         },
-        runs: vec![run("flash", true), run("disk", false)],
+        runs: vec![
+            compared_run(text, "flash", true),
+            compared_run(text, "disk", false),
+        ],
         notices: vec![s()],
         answers: Vec::new(),
         differences: vec![

@@ -75,8 +75,8 @@ pub(crate) struct CompareArgs {
     runs: Vec<String>,
     /// A target to measure: a name with a directory, a raw device, the address of a database
     /// server, a private server (postgres:/u01) or members as `run --members` takes them
-    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice,
-    /// or once with several values of --log-writer, --io, --sync-method or --log-file-sync
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or
+    /// once with several values of --log-writer, --io, --sync-method or --log-file-sync
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least

@@ -3,11 +3,15 @@
 //! Invariant: a count that does not exist for a ring is not printed.
 
 use super::cells::{grouped, real};
+use super::verdict::wrap;
 use measure::run::{RedoLogFacts, RingFacts, RingFactsKind, Row, Run};
 use measure::words::{self, sanitize, size};
 
 /// Bytes in a MB of rates of redo.
 const MB: f64 = 1024.0 * 1024.0;
+
+/// Lines of this text are not longer.
+const WIDTH: usize = 80;
 
 /// The ring of a run's log and what its figures mean; nothing for a log without.
 #[must_use]
@@ -85,15 +89,18 @@ fn cover(rows: &[Row], log: &RedoLogFacts, ring: &RingFacts) -> String {
     let Some((row, rate)) = rated.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return "Cover: not known, since no row has a rate of redo.\n".to_owned();
     };
-    format!(
-        "Cover: {} would be full after {} s without the disk, at the {} MB/s that\n{} with {} writes \
-         (padding and heads of log writes included).\n",
+    let text = format!(
+        "Cover: {} would be full after {} s without the disk, at the {} MB/s that {} with {} writes \
+         (padding and heads of log writes included).",
         size(ring.ring_bytes),
         real(ring.ring_bytes as f64 / rate),
         real(rate / MB),
         sanitize::line(&row.workload),
         words::jobs(row.jobs),
-    )
+    );
+    let mut out = String::new();
+    wrap(&mut out, "", &text, WIDTH);
+    out
 }
 
 /// How often the disk was late.

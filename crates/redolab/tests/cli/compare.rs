@@ -214,9 +214,8 @@ fn what_cannot_be_compared_is_refused_or_told() {
         .expect(1, &["manifest.json"]);
 }
 
-/// What the JSON of three rounds of one and two jobs on one device says.
-fn shown_of_three_rounds(json: &Value) {
-    checked(json);
+/// A comparison of three rounds on a and b, which are on one device, with 1 and 2 jobs.
+fn expect_three_rounds(json: &Value) {
     assert!(
         json["notices"][0]
             .as_str()
@@ -252,6 +251,26 @@ fn shown_of_three_rounds(json: &Value) {
         "one for each number of jobs"
     );
     assert_eq!(rounds("log_file_sync.mean"), 2);
+}
+
+/// Every one of the six rounds is a run, and all were written in one way.
+fn expect_written_alike(place: &Place) {
+    let listed = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(
+        listed["runs"].as_array().map(Vec::len),
+        Some(6),
+        "every round is a run"
+    );
+    let written = |run: &Value| {
+        let id = run["run_id"].as_str().expect("a name");
+        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
+        let target = &stored["target"];
+        (target["sync_method"].clone(), target["io"].clone())
+    };
+    let runs = listed["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(written(run), written(&runs[0]), "all are written alike");
+    }
 }
 
 #[test]
@@ -301,23 +320,10 @@ fn targets_are_measured_in_interleaved_rounds() {
             "on every target, chosen once by the probes of all",
         ],
     );
-    shown_of_three_rounds(&done.json());
-    let listed = place.run(&["runs", "list", "--format", "json"]).json();
-    assert_eq!(
-        listed["runs"].as_array().map(Vec::len),
-        Some(6),
-        "every round is a run"
-    );
-    let written = |run: &Value| {
-        let id = run["run_id"].as_str().expect("a name");
-        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
-        let target = &stored["target"];
-        (target["sync_method"].clone(), target["io"].clone())
-    };
-    let runs = listed["runs"].as_array().expect("runs");
-    for run in runs {
-        assert_eq!(written(run), written(&runs[0]), "all are written alike");
-    }
+    let json = done.json();
+    checked(&json);
+    expect_three_rounds(&json);
+    expect_written_alike(&place);
     place.expect_clean(&place.target);
     place.expect_clean(&second);
 }

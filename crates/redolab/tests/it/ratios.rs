@@ -255,10 +255,8 @@ fn json(c: &Comparison, seen: &mut Checked) {
                 let name = Cell::Text(c.runs[run].name.clone());
                 let own = |l: &&Vec<Cell>| l[0] == name && l[2] == Cell::Count(d.jobs.into());
                 let cell = table.rows.iter().find(own).map(|l| &l[5]);
-                let same = match (cell, value) {
-                    (Some(Cell::Real(x)), Some(v)) => (x / v - 1.0).abs() < 1e-9,
-                    _ => false,
-                };
+                let near = |x: &f64, v: f64| (x / v - 1.0).abs() < 1e-9;
+                let same = matches!((cell, value), (Some(Cell::Real(x)), Some(v)) if near(x, v));
                 if !same {
                     seen.wrong
                         .push(format!("JSON: {cell:?} in the table, {value:?} of {d:?}"));
