@@ -32,11 +32,12 @@ pub fn text(run: &Run) -> String {
     );
     text.push_str(&counts(ring));
     text.push_str(&cover(&run.rows, log, ring));
-    text.push_str(&format!(
-        "Window: at most {} bytes were acknowledged and only on the ring. They are lost\nif the ring is \
-         lost before the disk has them.\n",
+    let window = format!(
+        "Window: at most {} bytes were acknowledged and only on the ring. They are lost if the ring \
+         is lost before the disk has them.",
         grouped(ring.most_lag_bytes)
-    ));
+    );
+    wrap(&mut text, "", &window, WIDTH);
     if ring.kind == RingFactsKind::Failover {
         text.push_str(&hedged(ring));
     }
@@ -44,7 +45,7 @@ pub fn text(run: &Run) -> String {
     text.push_str(&format!(
         "Disk and ring flush volatile caches here: this is no contest of protected\ncaches, as in an \
          Exadata cell.\nThese counters do not show what the ring gains: measure interleaved rounds \
-         with\nand without it (redolab compare --on disk=DISK --on {word}={word}:DISK,RING).\n"
+         with\nand without it:\n  redolab compare --on disk=DISK --on {word}={word}:DISK,RING\n"
     ));
     text
 }
@@ -113,7 +114,7 @@ fn hedged(ring: &RingFacts) -> String {
         false => "The budget was not exceeded.\n",
     };
     format!(
-        "Hedged: {} of the log writes{}, because the disk did not answer within {delay}.\nAt most 5 % and \
+        "Hedged: {} of the log writes{},\nbecause the disk did not answer within {delay}. At most 5 % and \
          64 more are. {budget}",
         grouped(ring.ring_writes),
         percent(ring.ring_writes, ring.log_writes),

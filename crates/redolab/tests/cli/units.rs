@@ -16,7 +16,11 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 32] = [
+const OTHERS: &[&str] = &[
+    "ID",
+    "KEY=VALUE",
+    "NAMES",
+    "RUN|FILE",
     "WIDTH:PATHS",
     "KIND:PATHS",
     "N|PATHS",
