@@ -115,7 +115,7 @@ fn hedged(ring: &RingFacts) -> String {
     };
     format!(
         "Hedged: {} of the log writes{},\nbecause the disk did not answer within {delay}. At most 5 % and \
-         64 more are. {budget}",
+         64 more are.\n{budget}",
         grouped(ring.ring_writes),
         percent(ring.ring_writes, ring.log_writes),
     )
