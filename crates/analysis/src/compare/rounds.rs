@@ -39,7 +39,8 @@ pub struct LiveSide {
     pub rounds: Vec<Round>,
 }
 
-/// Rounds below which nothing is decided: of two or three pairs an interval can be narrow by chance.
+/// Rounds below which nothing is decided: of two or three pairs an interval can be narrow by
+/// chance.
 pub const ROUNDS_MIN: usize = 5;
 
 /// Whether `d` is of so few rounds that it decides nothing.

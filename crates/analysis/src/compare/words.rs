@@ -23,8 +23,8 @@ pub(super) fn size(ratio: f64) -> Size {
     }
 }
 
-/// Smallest detectable differences that are worth a sentence, in percent: below, the interval itself
-/// shows that nothing large was missed; above, the comparison could not have found anything.
+/// Smallest detectable differences that are worth a sentence, in percent: below, the interval
+/// itself shows that nothing large was missed; above, the comparison could not have found anything.
 const POWER_PCT: std::ops::RangeInclusive<f64> = 10.0..=99.0;
 
 /// Fills in a ratio of fewer rounds than a decision needs: its interval, and no decision.

@@ -6,7 +6,7 @@ use analysis::report::compare;
 use measure::Histogram;
 use measure::comparison::{
     Basis, Better, ComparedRun, Comparison, Condition, Difference, Distribution, Method,
-    NotCompared, SCHEMA,
+    NotCompared, SCHEMA, Size,
 };
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Origin, Problem, Run};
@@ -33,7 +33,7 @@ fn difference(metric: &str, workload: &str, ratio: Option<f64>, better: Better) 
         units_a: 60,
         units_b: 60,
         significant: ratio.map(|r| !(0.91..=1.11).contains(&r)),
-        size: None,
+        size: ratio.map(|_| Size::Medium),
         detectable_pct: Some(2.0),
         sentence: format!("{metric} of {workload} differs."),
     }
@@ -64,10 +64,10 @@ fn distribution(run: usize, workload: &str, base: u64) -> Distribution {
     }
 }
 
-/// A comparison of two runs in which every text is `text`.
-fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
+/// A run of a comparison in which every text is `text`.
+fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
     let s = || text.to_owned();
-    let run = |name: &str, valid: bool| ComparedRun {
+    ComparedRun {
         name: format!("{text} {name}"),
         run_id: s(),
         round_ids: Vec::new(),
@@ -84,7 +84,12 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
         target_path: s(),
         target_detail: s(),
         has_events: false,
-    };
+    }
+}
+
+/// A comparison of two runs in which every text is `text`.
+fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
+    let s = || text.to_owned();
     let c = Comparison {
         schema: SCHEMA.to_owned(),
         created: s(),
@@ -98,7 +103,10 @@ fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             figures: s(),
             notes: vec![s()],
         },
-        runs: vec![run("flash", true), run("disk", false)],
+        runs: vec![
+            compared_run(text, "flash", true),
+            compared_run(text, "disk", false),
+        ],
         notices: vec![s()],
         answers: Vec::new(),
         differences: vec![

@@ -213,8 +213,8 @@ pub(crate) struct LogArgs {
     /// What writes the log: auto (a session that commits alone writes for itself, for several the
     /// faster of lgwr and inline), inline (a committing session writes for all that wait), lgwr (a
     /// dedicated log writer), workers=N (a log writer with N workers, from 1 to 8) or adaptive
-    /// (lgwr or workers, whichever is faster). With compare, several values of this option, of --io,
-    /// of --sync-method and of --log-file-sync are targets of one comparison
+    /// (lgwr or workers, whichever is faster). With compare, several values of this option, of
+    /// --io, of --sync-method and of --log-file-sync are targets of one comparison
     #[arg(
         long,
         value_name = "MODE",

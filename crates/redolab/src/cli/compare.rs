@@ -75,8 +75,8 @@ pub(crate) struct CompareArgs {
     runs: Vec<String>,
     /// A target to measure: a name with a directory, a raw device, the address of a database
     /// server, a private server (postgres:/u01) or members as `run --members` takes them
-    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or once with several
-    /// values of --log-writer, --io, --sync-method or --log-file-sync
+    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or
+    /// once with several values of --log-writer, --io, --sync-method or --log-file-sync
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
@@ -101,7 +101,7 @@ pub(crate) struct CompareArgs {
     rounds: u32,
     /// Write each target with the sync method and I/O engine that its own probe finds fastest,
     /// instead of the same ones for all
-    #[arg(long, requires = "on", conflicts_with = "sync_method")]
+    #[arg(long, conflicts_with = "sync_method")]
     own_back_ends: bool,
     /// Exit with 3 if this condition is met, such as 'log_file_sync.p99 > +10%'
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
@@ -133,6 +133,10 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     let output = &args.options.output;
     if !args.factor.is_empty() {
         return by_factors(args);
+    }
+    if args.own_back_ends && args.on.is_empty() {
+        let why = "--own-back-ends: only with --on NAME=PATH; stored runs are not written again";
+        return Err(CommandError::usage(why));
     }
     if args.runs.is_empty() && args.on.is_empty() && args.label.is_empty() {
         return Err(CommandError::usage(NOTHING_NAMED));

@@ -45,7 +45,7 @@ impl LogArgs {
                         let choice = LogChoice {
                             writer: *writer,
                             io: *io,
-                            method: method.clone(),
+                            method: *method,
                             sync: *sync,
                         };
                         all.push((name.join("+"), choice));

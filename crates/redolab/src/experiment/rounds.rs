@@ -239,11 +239,12 @@ fn announce<'a>(
 
 /// The plan in words: rounds, their order, seconds and GiB.
 fn announced(ready: &[ReadyTarget<'_>], largest: &Prepared<'_>, rounds: u32) -> String {
-    let time = largest.takes.map_or_else(String::new, |takes| {
+    let time = largest.takes.map_or_else(String::new, |_| {
         // Of all targets, also of those on which no log is made.
-        let each = time_of(&largest.plan.rows).as_secs();
+        let rows = largest.plan.rows.iter();
+        let each: f64 = rows.map(|row| row.time.plus(row.warmup).as_secs()).sum();
         let all = each * f64::from(rounds) * ready.len() as f64;
-        format!(", at most {:.0} s in all", all.max(takes.as_secs()))
+        format!(", at most {all:.0} s in all")
     });
     let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
     let bytes = match largest.all_bytes {

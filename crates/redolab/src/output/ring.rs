@@ -3,11 +3,15 @@
 //! Invariant: a count that does not exist for a ring is not printed.
 
 use super::cells::{grouped, real};
+use super::verdict::wrap;
 use measure::run::{RedoLogFacts, RingFacts, RingFactsKind, Row, Run};
 use measure::words::{self, sanitize, size};
 
 /// Bytes in a MB of rates of redo.
 const MB: f64 = 1024.0 * 1024.0;
+
+/// Lines of this text are not longer.
+const WIDTH: usize = 80;
 
 /// The ring of a run's log and what its figures mean; nothing for a log without.
 #[must_use]
@@ -28,11 +32,12 @@ pub fn text(run: &Run) -> String {
     );
     text.push_str(&counts(ring));
     text.push_str(&cover(&run.rows, log, ring));
-    text.push_str(&format!(
-        "Window: at most {} bytes were acknowledged and only on the ring. They are lost\nif the ring is \
-         lost before the disk has them.\n",
+    let window = format!(
+        "Window: at most {} bytes were acknowledged and only on the ring. They are lost if the ring \
+         is lost before the disk has them.",
         grouped(ring.most_lag_bytes)
-    ));
+    );
+    wrap(&mut text, "", &window, WIDTH);
     if ring.kind == RingFactsKind::Failover {
         text.push_str(&hedged(ring));
     }
@@ -40,7 +45,7 @@ pub fn text(run: &Run) -> String {
     text.push_str(&format!(
         "Disk and ring flush volatile caches here: this is no contest of protected\ncaches, as in an \
          Exadata cell.\nThese counters do not show what the ring gains: measure interleaved rounds \
-         with\nand without it (redolab compare --on disk=DISK --on {word}={word}:DISK,RING).\n"
+         with\nand without it:\n  redolab compare --on disk=DISK --on {word}={word}:DISK,RING\n"
     ));
     text
 }
@@ -85,15 +90,18 @@ fn cover(rows: &[Row], log: &RedoLogFacts, ring: &RingFacts) -> String {
     let Some((row, rate)) = rated.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return "Cover: not known, since no row has a rate of redo.\n".to_owned();
     };
-    format!(
-        "Cover: {} would be full after {} s without the disk, at the {} MB/s that\n{} with {} writes \
-         (padding and heads of log writes included).\n",
+    let text = format!(
+        "Cover: {} would be full after {} s without the disk, at the {} MB/s that {} with {} writes \
+         (padding and heads of log writes included).",
         size(ring.ring_bytes),
         real(ring.ring_bytes as f64 / rate),
         real(rate / MB),
         sanitize::line(&row.workload),
         words::jobs(row.jobs),
-    )
+    );
+    let mut out = String::new();
+    wrap(&mut out, "", &text, WIDTH);
+    out
 }
 
 /// How often the disk was late.
@@ -106,8 +114,8 @@ fn hedged(ring: &RingFacts) -> String {
         false => "The budget was not exceeded.\n",
     };
     format!(
-        "Hedged: {} of the log writes{}, because the disk did not answer within {delay}.\nAt most 5 % and \
-         64 more are. {budget}",
+        "Hedged: {} of the log writes{},\nbecause the disk did not answer within {delay}. At most 5 % and \
+         64 more are.\n{budget}",
         grouped(ring.ring_writes),
         percent(ring.ring_writes, ring.log_writes),
     )

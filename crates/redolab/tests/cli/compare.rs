@@ -147,7 +147,7 @@ fn what_cannot_be_compared_is_refused_or_told() {
         ),
         (
             vec!["compare", "--own-back-ends", &a, &b],
-            "--on <NAME=PATH>",
+            "--own-back-ends: only with --on",
         ),
         (vec!["compare", &a], "at least two runs"),
         (vec!["compare", &a, &a], "named twice"),
@@ -214,6 +214,65 @@ fn what_cannot_be_compared_is_refused_or_told() {
         .expect(1, &["manifest.json"]);
 }
 
+/// A comparison of three rounds on a and b, which are on one device, with 1 and 2 jobs.
+fn expect_three_rounds(json: &Value) {
+    assert!(
+        json["notices"][0]
+            .as_str()
+            .is_some_and(|n| n.contains("a and b are on the same device")),
+        "{}",
+        json["notices"]
+    );
+    let notes = json["method"]["notes"].to_string();
+    assert!(notes.contains("Sync method: "), "{notes}");
+    for answer in json["answers"].as_array().expect("answers") {
+        assert_eq!(answer["outcome"], "too_few_rounds", "{answer}");
+        assert_eq!(answer["winner"], Value::Null, "{answer}");
+    }
+    assert_eq!(
+        json["runs"][1]["round_ids"].as_array().map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(json["method"]["rounds"], Value::from(3));
+    let names: Vec<&str> = [0, 1]
+        .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
+        .to_vec();
+    assert_eq!(names, ["a", "b"]);
+    let differences = json["differences"].as_array().expect("differences");
+    let rounds = |metric: &str| {
+        differences
+            .iter()
+            .filter(|d| d["metric"] == metric && d["basis"] == "rounds")
+            .count()
+    };
+    assert_eq!(
+        rounds("commit_throughput_tps"),
+        2,
+        "one for each number of jobs"
+    );
+    assert_eq!(rounds("log_file_sync.mean"), 2);
+}
+
+/// Every one of the six rounds is a run, and all were written in one way.
+fn expect_written_alike(place: &Place) {
+    let listed = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(
+        listed["runs"].as_array().map(Vec::len),
+        Some(6),
+        "every round is a run"
+    );
+    let written = |run: &Value| {
+        let id = run["run_id"].as_str().expect("a name");
+        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
+        let target = &stored["target"];
+        (target["sync_method"].clone(), target["io"].clone())
+    };
+    let runs = listed["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(written(run), written(&runs[0]), "all are written alike");
+    }
+}
+
 #[test]
 fn targets_are_measured_in_interleaved_rounds() {
     let place = Place::new();
@@ -263,57 +322,8 @@ fn targets_are_measured_in_interleaved_rounds() {
     );
     let json = done.json();
     checked(&json);
-    assert!(
-        json["notices"][0]
-            .as_str()
-            .is_some_and(|n| n.contains("a and b are on the same device")),
-        "{}",
-        json["notices"]
-    );
-    let notes = json["method"]["notes"].to_string();
-    assert!(notes.contains("Sync method: "), "{notes}");
-    for answer in json["answers"].as_array().expect("answers") {
-        assert_eq!(answer["outcome"], "too_few_rounds", "{answer}");
-        assert_eq!(answer["winner"], Value::Null, "{answer}");
-    }
-    assert_eq!(
-        json["runs"][1]["round_ids"].as_array().map(Vec::len),
-        Some(3)
-    );
-    assert_eq!(json["method"]["rounds"], Value::from(3));
-    let names: Vec<&str> = [0, 1]
-        .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
-        .to_vec();
-    assert_eq!(names, ["a", "b"]);
-    let differences = json["differences"].as_array().expect("differences");
-    let rounds = |metric: &str| {
-        differences
-            .iter()
-            .filter(|d| d["metric"] == metric && d["basis"] == "rounds")
-            .count()
-    };
-    assert_eq!(
-        rounds("commit_throughput_tps"),
-        2,
-        "one for each number of jobs"
-    );
-    assert_eq!(rounds("log_file_sync.mean"), 2);
-    let listed = place.run(&["runs", "list", "--format", "json"]).json();
-    assert_eq!(
-        listed["runs"].as_array().map(Vec::len),
-        Some(6),
-        "every round is a run"
-    );
-    let written = |run: &Value| {
-        let id = run["run_id"].as_str().expect("a name");
-        let stored = place.run(&["runs", "show", id, "--format", "json"]).json();
-        let target = &stored["target"];
-        (target["sync_method"].clone(), target["io"].clone())
-    };
-    let runs = listed["runs"].as_array().expect("runs");
-    for run in runs {
-        assert_eq!(written(run), written(&runs[0]), "all are written alike");
-    }
+    expect_three_rounds(&json);
+    expect_written_alike(&place);
     place.expect_clean(&place.target);
     place.expect_clean(&second);
 }
@@ -330,16 +340,78 @@ fn the_default_rounds_write_little_and_say_how_much_before_they_begin() {
         0,
         &[
             "Rounds: 5 on each of a, b",
-            "at most 75.0 s in all",
-            "Writes at most 5.6 GiB to each target, 11.3 GiB in all",
-            "A row ends after 2 s, or earlier after 256 MiB of redo; with --time",
+            "at most 75 s in all",
+            "write at most 5.6 GiB to each target and 11.3 GiB in all",
+            "A row ends early when it has written 256.0 MiB of redo before its 2 s are over",
         ],
     );
     // A time that is named is measured.
     let named = [&rounds[..], &small, &["--time", "3s", "--jobs", "1"]].concat();
     let done = place.run(&named);
-    done.expect(0, &["at most 35.0 s in all"]);
-    assert!(!done.err.contains("A row ends after"), "{}", done.err);
+    done.expect(0, &["at most 35 s in all"]);
+    assert!(!done.err.contains("A row ends early"), "{}", done.err);
+}
+
+#[test]
+fn every_combination_of_options_is_a_target() {
+    let place = Place::new();
+    let on = format!("d={}", place.target.display());
+    let several = [
+        "--log-writer",
+        "inline,lgwr",
+        "--sync-method",
+        "direct,dsync",
+    ];
+    let small = ["--log-file-size", "8M", "--log-groups", "2", "--allow-busy"];
+    let rounds = [
+        "compare",
+        "--on",
+        &on,
+        "--rounds",
+        "2",
+        "--jobs",
+        "2",
+        "--commits",
+        "200",
+    ];
+    let done = place.run(&[&rounds[..], &several, &small].concat());
+    done.expect(
+        0,
+        &[
+            "Rounds: 2 on each of inline+direct, inline+dsync, lgwr+direct, lgwr+dsync",
+            "lgwr+dsync over inline+direct: 1 of 1 row: too few rounds to decide",
+            "All runs, with the change against the first",
+        ],
+    );
+    // They lie on one device on purpose.
+    assert!(!done.out.contains("NOTE"), "{}", done.out);
+    place.expect_clean(&place.target);
+    for (arguments, said) in [
+        (
+            vec!["run", "--null", "--log-writer", "inline,lgwr"],
+            "redolab compare --on NAME=PATH",
+        ),
+        (
+            vec!["compare", "--on", &on, "--io", "auto,auto"],
+            "name each value once",
+        ),
+        (
+            vec!["compare", "--on", &on],
+            "several values of --log-writer",
+        ),
+        (
+            vec![
+                "compare",
+                "--on",
+                "s=postgres:/x",
+                "--io",
+                "threads,io_uring",
+            ],
+            "is not a directory",
+        ),
+    ] {
+        place.run(&arguments).expect(2, &[said]);
+    }
 }
 
 /// A trace of waits around a level, in a wave.

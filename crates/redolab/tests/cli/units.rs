@@ -16,7 +16,11 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 32] = [
+const OTHERS: &[&str] = &[
+    "ID",
+    "KEY=VALUE",
+    "NAMES",
+    "RUN|FILE",
     "WIDTH:PATHS",
     "KIND:PATHS",
     "N|PATHS",
@@ -70,6 +74,13 @@ fn options(place: &Place, command: &str) -> Vec<(String, String)> {
 /// without which the option is refused for other reasons.
 fn others(command: &str, option: &str) -> Vec<&'static str> {
     let mut all = match command {
+        "compare" if option == "--ring-size" || option == "--failover-delay" => {
+            let ring = "a=failover:/nowhere/at-all,/nowhere/ring";
+            vec!["--on", ring, "--on", "b=/nowhere/at-all"]
+        }
+        _ if option == "--ring-size" || option == "--failover-delay" => {
+            vec!["--members", "failover:/nowhere/at-all,/nowhere/ring"]
+        }
         "run" => vec!["--on", "/nowhere/at-all"],
         "compare" => vec!["--on", "a=/nowhere/at-all", "--on", "b=/nowhere/at-all"],
         _ => vec!["/nowhere/at-all"],
@@ -100,7 +111,12 @@ fn no_option_takes_a_bare_time_or_size() {
             measured += 1;
             // Smaller ones are refused for what they say.
             let large = matches!(option.as_str(), "--tbw" | "--max-write");
-            let good = if large { "600T" } else { *good };
+            let good = match option.as_str() {
+                _ if large => "600T",
+                // At most a second.
+                "--failover-delay" => "20ms",
+                _ => *good,
+            };
             let with = |text: &str| {
                 let mut arguments = vec![command.to_owned(), option.clone(), text.to_owned()];
                 arguments.extend(others(command, &option).into_iter().map(str::to_owned));

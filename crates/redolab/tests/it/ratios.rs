@@ -1,7 +1,8 @@
 //! Every printed ratio can be recomputed from the values that are printed beside it: in the text,
 //! in JSON and in HTML, of stored runs and of interleaved rounds.
 //!
-//! 200 random comparisons. The message of a failure has the seed: `random(seed)` makes the same one.
+//! 200 random comparisons. The message of a failure has the seed: `random(seed)` makes the same
+//! one.
 
 use analysis::compare::rounds::{LiveSide, Round};
 use analysis::compare::{Options, Side, WaitSeries, rounds, stored};
@@ -254,7 +255,8 @@ fn json(c: &Comparison, seen: &mut Checked) {
                 let name = Cell::Text(c.runs[run].name.clone());
                 let own = |l: &&Vec<Cell>| l[0] == name && l[2] == Cell::Count(d.jobs.into());
                 let cell = table.rows.iter().find(own).map(|l| &l[5]);
-                let same = matches!((cell, value), (Some(Cell::Real(x)), Some(v)) if (x / v - 1.0).abs() < 1e-9);
+                let near = |x: &f64, v: f64| (x / v - 1.0).abs() < 1e-9;
+                let same = matches!((cell, value), (Some(Cell::Real(x)), Some(v)) if near(x, v));
                 if !same {
                     seen.wrong
                         .push(format!("JSON: {cell:?} in the table, {value:?} of {d:?}"));

@@ -74,7 +74,7 @@ fn lat1_runs_on_a_server_and_its_redo_is_exact() {
     );
     place
         .run(&["runs", "show", "last"])
-        .expect(0, &["LGWR-LAT1", "postgres://bench@", "commit latency"]);
+        .expect(0, &["LGWR-LAT1", "postgres://bench@", "transaction (ms)"]);
     place
         .run(&["report", "last", "-o", "run.html"])
         .expect(0, &["run.html"]);

@@ -186,8 +186,8 @@ mod tests {
         // Each alone would choose another one.
         let a = target("a", Auto, [100, 104, 100, 104]);
         let b = target("b", Auto, [130, 100, 130, 100]);
-        assert_eq!(way(&[a.clone()]), (SyncMethod::Direct, Threads));
-        assert_eq!(way(&[b.clone()]), (SyncMethod::Dsync, Threads));
+        assert_eq!(way(std::slice::from_ref(&a)), (SyncMethod::Direct, Threads));
+        assert_eq!(way(std::slice::from_ref(&b)), (SyncMethod::Dsync, Threads));
         let both = choose(&[a.clone(), b]);
         assert_eq!((both.method, both.io), (SyncMethod::Dsync, Threads));
         assert!(

@@ -22,7 +22,8 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     let most = if verbose { usize::MAX } else { LINES };
     let all: Vec<Vec<String>> = c.answers.iter().flat_map(|a| lines(c, a)).collect();
     let count = all.len();
-    let level = format!("{} % interval", words::digits(100.0 * c.method.level));
+    let level = format!("{:.1}", 100.0 * c.method.level);
+    let level = format!("{} % interval", level.trim_end_matches(".0"));
     let headings = [
         "Workload", "Jobs", "Figure", "Base", "Other", "Ratio", "Change", &level, "Result",
     ];
@@ -41,7 +42,7 @@ fn name(c: &Comparison, run: usize) -> String {
     sanitize::line(name)
 }
 
-/// The outcomes of all rows in a line for each run: `b is better than a in 2 of 3 rows`.
+/// The outcomes of all rows in a line for each run: `b over a: 2 of 3 rows: b is better than a`.
 fn summary(c: &Comparison) -> String {
     let mut lines = Vec::new();
     for run in 1..c.runs.len() {
@@ -74,13 +75,13 @@ fn summary(c: &Comparison) -> String {
             ),
             (
                 is(RowOutcome::Invalid),
-                "no answer, since a run is invalid or unfinished,".to_owned(),
+                "no answer, since a run is invalid or unfinished".to_owned(),
             ),
         ];
         let rows = words::plural(of.len() as u64, "row");
         let told = parts.iter().filter(|(n, _)| *n > 0);
         let told: Vec<String> = told
-            .map(|(n, what)| format!("{what} in {n} of {rows}"))
+            .map(|(n, what)| format!("{n} of {rows}: {what}"))
             .collect();
         lines.push(format!("{other} over {base}: {}", told.join("; ")));
     }
