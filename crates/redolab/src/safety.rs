@@ -9,8 +9,7 @@
 use measure::words::{sanitize, size};
 use std::path::PathBuf;
 
-/// What stays free on a volume where that is between [`KEEP_FREE_DIVISOR`] and
-/// [`KEEP_FREE_SMALL_DIVISOR`] of it.
+/// What stays free on a volume where that is between 10 % and 25 % of its size.
 pub const KEEP_FREE_BYTES: u64 = 5 << 30;
 /// Share of any volume that stays free, as a divisor: 10 %.
 const KEEP_FREE_DIVISOR: u64 = 10;
