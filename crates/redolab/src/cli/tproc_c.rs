@@ -174,8 +174,8 @@ impl TprocCTargetArgs {
 struct TprocCRunArgs {
     #[command(flatten)]
     target: TprocCTargetArgs,
-    /// Numbers of virtual users, such as 1,8,32 or 2..64 (doubling) or 2..64+2; each has a random warehouse of its
-    /// own
+    /// Numbers of virtual users, such as 1,8,32 or 2..64 (doubling) or 2..64+2; each user has a
+    /// random warehouse of its own
     #[arg(
         short,
         long,
