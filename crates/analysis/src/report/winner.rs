@@ -275,8 +275,8 @@ fn table(c: &Comparison, run: usize) -> String {
         format!(
             "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"t\">{word}</td></tr>",
             esc(&metric_name(&d.metric)),
-            forest::shown(d.a, &d.unit),
-            forest::shown(d.b, &d.unit),
+            esc(&forest::shown(d.a, &d.unit)),
+            esc(&forest::shown(d.b, &d.unit)),
             d.ratio.map_or_else(|| "–".to_owned(), forest::times),
             interval(d),
         )

@@ -88,7 +88,7 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
 }
 
 /// A comparison of two runs in which every text is `text`.
-fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
+pub fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
     let s = || text.to_owned();
     let c = Comparison {
         schema: SCHEMA.to_owned(),
