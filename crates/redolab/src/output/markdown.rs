@@ -11,7 +11,7 @@ use super::head::{VerdictWords, doubts, which};
 use super::overview::View;
 use super::verdict::claim;
 use measure::judgement::{Finding, Weight};
-use measure::run::Run;
+use measure::run::{Run, problems};
 use measure::words::{markdown as escape, sanitize};
 use std::fmt::Write;
 
@@ -84,7 +84,8 @@ fn head(out: &mut String, run: &Run) {
             .unwrap_or_default(),
     );
     if !run.validity.valid {
-        let wrong = run.validity.problems.iter().filter(|p| p.invalidates);
+        let wrong = problems::each_once(&run.validity.problems).into_iter();
+        let wrong = wrong.filter(|p| p.invalidates);
         let wrong: Vec<String> = wrong.map(|p| format!("{}: {}", p.id, p.detail)).collect();
         list(out, "INVALID: these figures are wrong", &wrong);
     }
