@@ -216,7 +216,7 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
             bytes.push(b'\n');
             bytes
         }
-        _ => found.text(style(args)).into_bytes(),
+        _ => style(args).fitted(found.text(style(args))).into_bytes(),
     };
     output.emit(&bytes, Audience::of(found.is_evidence()))?;
     Ok(ExitCode::from(if found.is_doubtful() {
@@ -283,7 +283,10 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
         Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
         Format::Table => {
-            bytes = comparison::text(found, style(args), output.verbose).into_bytes();
+            let style = style(args);
+            bytes = style
+                .fitted(comparison::text(found, style, output.verbose))
+                .into_bytes();
         }
     }
     output.emit(&bytes, audience(found))

@@ -1,5 +1,6 @@
 //! `redolab runs export`: a run for another store, or for other programs.
 
+use crate::output::lines::tell;
 use super::CommandError;
 use super::common::{audience, emit};
 use crate::interchange::trace::{self, TraceError};
@@ -224,9 +225,9 @@ fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(
         place(folder, &format!("{events}/{name}"), bytes, readers)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
-        eprintln!(
+        tell(&format!(
             "The events of this run are not in this store; look in the store that exported the run"
-        );
+        ));
     }
     Ok(())
 }

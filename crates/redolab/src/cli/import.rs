@@ -1,5 +1,6 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
+use crate::output::lines::tell;
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
 use super::redact::{self, RedactionArgs};
 use super::{CommandError, ended, values};
@@ -222,10 +223,10 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         redact::note(redactor);
     }
     for line in &read_files.bad {
-        eprintln!("redolab: {}", sanitize::line(line));
+        tell(&format!("redolab: {}", sanitize::line(line)));
     }
     if read_files.has_unknown {
-        eprintln!("{}", evidence::kind::looked_for());
+        tell(&format!("{}", evidence::kind::looked_for()));
     }
     Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
 }

@@ -3,6 +3,7 @@
 use super::CommandError;
 use super::common::{StoreArgs, audience};
 use super::ended;
+use crate::output::lines::tell;
 use crate::output::file::{self, Inputs};
 use crate::output::report;
 use clap::Args;
@@ -113,5 +114,5 @@ fn no_figure(figure: &str, known: &[(String, String)]) -> CommandError {
 
 /// Says where a report is.
 pub(super) fn say_where(path: &Path) {
-    eprintln!("Report: {}", sanitize::line(&path.display().to_string()));
+    tell(&format!("Report: {}", sanitize::line(&path.display().to_string())));
 }

@@ -1,5 +1,6 @@
 //! `redolab runs`: what is in the run store.
 
+use crate::output::lines::tell;
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, ended, notes};
@@ -132,7 +133,7 @@ fn tag(store: &Store, id: &str, more: RunNotes) -> Result<ExitCode, CommandError
         .label
         .as_deref()
         .map_or_else(String::new, |label| format!(" {label}"));
-    eprintln!("{id}:{} {}", sanitize::line(&label), all.tags_in_words());
+    tell(&format!("{id}:{} {}", sanitize::line(&label), all.tags_in_words()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -156,7 +157,7 @@ fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
             Ok(id) => print(format!("{id}\n").as_bytes())?,
             Err(why) => {
                 let line = format!("{}: {why}", path.display());
-                eprintln!("redolab: {}", sanitize::line(&line));
+                tell(&format!("redolab: {}", sanitize::line(&line)));
                 code = ExitCode::from(FAILED);
             }
         }
@@ -183,7 +184,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
     found.dedup();
     for id in found {
         store.delete(&id)?;
-        eprintln!("Deleted {id}");
+        tell(&format!("Deleted {id}"));
     }
     Ok(ExitCode::SUCCESS)
 }

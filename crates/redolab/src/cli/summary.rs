@@ -1,6 +1,7 @@
 //! `redolab summary`: the values of one event as R's `summary` prints them, and two samples as R's
 //! `t.test` does.
 
+use crate::output::lines::tell;
 use super::common::ViewArgs;
 use super::{CommandError, INCOMPLETE, values};
 use crate::intake::feed::Failed;
@@ -144,7 +145,7 @@ pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
     let summary = SampleSummary::new(event, described, found.diagnostics, &method);
     args.view.emit(&summary, |style| summary.text(style))?;
     for line in &found.bad {
-        eprintln!("redolab: {}", sanitize::line(line));
+        tell(&format!("redolab: {}", sanitize::line(line)));
     }
     let is_whole = found.is_whole && found.bad.is_empty();
     Ok(ExitCode::from(if is_whole { 0 } else { INCOMPLETE }))
@@ -231,7 +232,7 @@ fn of_event(
             ValuesOf::Whole => {}
             ValuesOf::Cut(why) => {
                 found.is_whole = false;
-                eprintln!("redolab: {}", sanitize::line(&why));
+                tell(&format!("redolab: {}", sanitize::line(&why)));
             }
             // What a directory has beside evidence is no failure.
             ValuesOf::Nothing(Failed::Refused(_)) if !input.named => {}

@@ -21,6 +21,7 @@ pub mod imported;
 pub mod inspection;
 pub mod json;
 pub mod layers;
+pub mod lines;
 pub mod listings;
 pub mod markdown;
 pub mod members;

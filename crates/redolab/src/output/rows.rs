@@ -24,10 +24,7 @@ const ABBREVIATED: [(&str, &str); 2] = [
 #[must_use]
 pub fn rows(run: &Run, columns: &Columns, style: Style) -> String {
     let grid = grid(run, columns);
-    let width = match style.frame {
-        true => style.width,
-        false => usize::MAX,
-    };
+    let width = style.limit().unwrap_or(usize::MAX);
     let (shown, gap, dropped) = fit(&grid, width);
     let mut text = draw(&shown, gap, style.frame, run.rows.len());
     let mut units = grid.units.clone();

@@ -5,7 +5,10 @@
 //! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
 use super::cells::{self, grouped, ns_as_ms};
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use super::lines;
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
+};
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats};
 use measure::words::{label, sanitize};
@@ -19,17 +22,20 @@ pub struct Style {
     pub frame: bool,
 }
 
-/// Tables are not wider, however wide the terminal is: longer lines are hard to follow.
+/// Tables are not wider where nothing limits them: longer lines are hard to follow.
 const WIDEST: usize = 200;
+/// Tables are not narrower: every terminal is as wide.
+const NARROWEST: usize = 80;
 
 impl Style {
-    /// For standard output: as wide as the terminal, at least 80; 200 plain columns elsewhere.
+    /// As wide as `columns`, at least 80; where they are not known, 80 on a terminal, and 200 plain
+    /// columns elsewhere.
     #[must_use]
     pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
         let width = match columns {
-            Some(columns) if is_terminal => usize::from(columns).max(80),
-            _ if is_terminal => 80,
-            _ => WIDEST,
+            Some(columns) => usize::from(columns).max(NARROWEST),
+            None if is_terminal => NARROWEST,
+            None => WIDEST,
         };
         Style {
             width,
@@ -40,9 +46,23 @@ impl Style {
     /// For this process's standard output.
     #[must_use]
     pub fn of_stdout() -> Style {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        Style::detect(terminal, size.map(|s| s.ws_col).filter(|c| *c > 0))
+        Style::detect(terminal, lines::columns(std::io::stdout()))
+    }
+
+    /// Most characters of a line, where the reader's terminal limits them.
+    #[must_use]
+    pub fn limit(self) -> Option<usize> {
+        (self.frame || self.width < WIDEST).then_some(self.width)
+    }
+
+    /// The text with no line longer than [`Style::limit`], as far as its words allow.
+    #[must_use]
+    pub fn fitted(self, text: String) -> String {
+        match self.limit() {
+            Some(width) => lines::fold(&text, width),
+            None => text,
+        }
     }
 }
 
@@ -161,13 +181,8 @@ pub(super) fn fit<'a>(
 ) -> (Vec<&'a str>, Vec<Vec<String>>) {
     let width = |i: usize| {
         let cells = lines.iter().filter_map(|l| l.get(i));
-        let words = headings[i].splitn(2, ' ').map(|w| w.chars().count());
-        cells
-            .map(|c| c.chars().count())
-            .chain(words)
-            .max()
-            .unwrap_or(0)
-            + 2
+        let heading = longest_line(&heading_lines(headings[i]));
+        cells.map(|c| c.chars().count()).fold(heading, usize::max) + 2
     };
     let mut shown: Vec<usize> = (0..headings.len()).collect();
     for victim in victims {
@@ -272,17 +287,30 @@ pub fn draw(
             table.set_style(part, '─');
         }
     }
-    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    // Headings break at their blank, so that a column is as narrow as its figures allow.
-    table.set_header(headings.iter().map(|h| h.replacen(' ', "\n", 1)));
+    // The rule under the headings brings a blank between columns of its own.
+    let gap = if style.frame { 1 } else { 2 };
+    let headings: Vec<String> = headings.iter().map(|h| heading_lines(h)).collect();
+    let bounds = style
+        .limit()
+        .and_then(|most| narrowed(&headings, &lines, (most, gap)));
+    table.set_content_arrangement(match &bounds {
+        Some(_) => ContentArrangement::Dynamic,
+        None => ContentArrangement::Disabled,
+    });
+    if bounds.is_some() {
+        table.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
+    }
+    table.set_header(headings);
     for line in lines {
         table.add_row(line);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        // The rule under the headings brings a blank between columns of its own.
-        column.set_padding((0, if style.frame { 1 } else { 2 }));
+        column.set_padding((0, gap));
         if i >= text_columns {
             column.set_cell_alignment(CellAlignment::Right);
+        }
+        if let Some(bound) = bounds.as_ref().and_then(|bounds| bounds.get(i)) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*bound)));
         }
     }
     let mut text = String::new();
@@ -291,6 +319,53 @@ pub fn draw(
         text.push('\n');
     }
     text
+}
+
+/// A heading in two lines, broken where they are shortest, so that a column is as narrow as its
+/// figures allow.
+fn heading_lines(heading: &str) -> String {
+    let blanks = heading.match_indices(' ').map(|(at, _)| at);
+    let longer = |at: &usize| {
+        let (first, second) = heading.split_at(*at);
+        first.chars().count().max(second.chars().count() - 1)
+    };
+    match blanks.min_by_key(longer) {
+        Some(at) => format!("{}\n{}", &heading[..at], &heading[at + 1..]),
+        None => heading.to_owned(),
+    }
+}
+
+fn longest_line(text: &str) -> usize {
+    let lines = text.lines().map(|line| line.chars().count());
+    lines.max().unwrap_or(0)
+}
+
+/// The least width of each column of a table that is wider than `most`, so that its cells break at
+/// blanks only; `None` of one that is not, or that would be too wide even then.
+fn narrowed(
+    headings: &[String],
+    lines: &[Vec<String>],
+    (most, gap): (usize, u16),
+) -> Option<Vec<u16>> {
+    let columns = |measured: &dyn Fn(&str) -> usize| -> Vec<usize> {
+        let cell = |i: usize| lines.iter().filter_map(move |line| line.get(i));
+        let widest = |(i, heading): (usize, &String)| {
+            let cells = cell(i).map(|text| measured(text));
+            cells.fold(measured(heading), usize::max) + usize::from(gap)
+        };
+        headings.iter().enumerate().map(widest).collect()
+    };
+    let word = |text: &str| {
+        let words = text.split_whitespace().map(|word| word.chars().count());
+        words.max().unwrap_or(0)
+    };
+    let whole: usize = columns(&longest_line).iter().sum();
+    let least = columns(&word);
+    let between = if gap == 1 { least.len() } else { 0 };
+    let fits = least.iter().sum::<usize>() + between <= most;
+    let is_wide = whole + between > most + usize::from(gap);
+    let bounds = least.iter().map(|w| u16::try_from(*w).unwrap_or(u16::MAX));
+    (is_wide && fits).then(|| bounds.collect())
 }
 
 #[cfg(test)]
@@ -442,9 +517,13 @@ pub(crate) mod tests {
             (true, Some(20), 80),
             (true, Some(500), 500),
             (true, None, 80),
-            (false, Some(90), 200),
+            (false, Some(90), 90),
+            (false, None, 200),
         ] {
-            assert_eq!(Style::detect(terminal, columns).width, want);
+            let style = Style::detect(terminal, columns);
+            assert_eq!(style.width, want);
+            let limits = terminal || columns.is_some();
+            assert_eq!(style.limit(), limits.then_some(want));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! not looked at the damage does not know the RBA, and a log that is damaged elsewhere is refused.
 //! What was given up is printed at once, before anything else can fail.
 
+use crate::output::lines::tell;
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
 use device::DeviceError;
@@ -41,7 +42,7 @@ pub(super) fn give_up(directory: &Path, at: Rba) -> Result<Salvage, CommandError
     };
     let (_, given_up) = Log::builder(layout).salvage(at).map_err(refused)?;
     let path = directory.display().to_string();
-    eprintln!("redolab: {}: {given_up}", sanitize::line(&path));
+    tell(&format!("redolab: {}: {given_up}", sanitize::line(&path)));
     Ok(given_up)
 }
 
