@@ -5,6 +5,7 @@
 //! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a
 //! share that is not all is never shown as 100 %.
 
+pub mod markdown;
 pub mod sanitize;
 
 use crate::run::{Origin, Row};

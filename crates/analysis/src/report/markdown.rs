@@ -11,6 +11,7 @@ use crate::format::{self, count, digits, latency};
 use crate::rows::{commit_wait_of, redo_mbps, write_of};
 use measure::comparison::Comparison;
 use measure::run::{Row, Run};
+use measure::words::markdown::escaped;
 use std::fmt::Write;
 
 /// Most rows of the table, and findings of a group.
@@ -33,12 +34,8 @@ pub(super) fn of(run: &Run) -> String {
     };
     let _ = writeln!(out, "### {}{answer}\n", text(&first::question(run)));
     summary(run, &mut out);
-    for (label, words, details) in first::facts_of(run) {
-        let details = match details.as_str() {
-            "" => String::new(),
-            details => format!(" ({})", text(details)),
-        };
-        let _ = writeln!(out, "- {label}: {}{details}", text(&words));
+    for line in facts(run) {
+        let _ = writeln!(out, "- {}", text(&line));
     }
     let _ = writeln!(out);
     table(run, &mut out);
@@ -54,6 +51,21 @@ pub(super) fn of(run: &Run) -> String {
         text(&run.created),
         run.origin,
     );
+    out
+}
+
+/// Where a run was measured and how the log was written, a line for each; its label and tags.
+pub(super) fn facts(run: &Run) -> Vec<String> {
+    let fact = |(label, words, details): (&str, String, String)| match details.as_str() {
+        "" => format!("{label}: {words}"),
+        details => format!("{label}: {words} ({details})"),
+    };
+    let mut out: Vec<String> = first::facts_of(run).into_iter().map(fact).collect();
+    let label = run.notes.label.as_deref();
+    out.extend(label.map(|label| format!("Label: {label}")));
+    if !run.notes.tags.is_empty() {
+        out.push(format!("Tags: {}", run.notes.tags_in_words()));
+    }
     out
 }
 
@@ -109,14 +121,22 @@ pub(super) fn comparison(c: &Comparison) -> String {
         let place = [&r.target_path, &r.target_detail]
             .map(|p| text(p))
             .join(" ");
+        let tags = match r.tags.is_empty() {
+            true => String::new(),
+            false => format!("; {}", text(&r.tags_in_words())),
+        };
         let _ = writeln!(
             out,
-            "- {}: {place} ({}, run {}){state}",
+            "- {}: {place} ({}, run {}){tags}{state}",
             text(&r.name),
             r.origin,
             text(&r.run_id)
         );
     }
+    for notice in &c.notices {
+        let _ = writeln!(out, "\n**Note:** {}", text(notice));
+    }
+    matrix(c, &mut out);
     for run in 1..c.runs.len() {
         let (base, other) = (text(winner::name(c, 0)), text(winner::name(c, run)));
         let _ = writeln!(
@@ -152,6 +172,46 @@ pub(super) fn comparison(c: &Comparison) -> String {
     out
 }
 
+/// Many runs: a line for each figure that is shown first of one of them, a column for each run.
+fn matrix(c: &Comparison, out: &mut String) {
+    if c.runs.len() < 3 {
+        return;
+    }
+    let mut lines: Vec<(&str, u32, &str)> = Vec::new();
+    let shown = (1..c.runs.len()).flat_map(|run| winner::shown_first(c, run));
+    for d in shown {
+        let key = (d.workload.as_str(), d.jobs, d.metric.as_str());
+        if !lines.contains(&key) {
+            lines.push(key);
+        }
+    }
+    lines.sort_by_key(|(workload, jobs, _)| (*workload, *jobs));
+    let names: String = c.runs.iter().map(|r| format!(" {} |", text(&r.name))).collect();
+    let rules = " ---: |".repeat(c.runs.len());
+    let _ = writeln!(out, "\n| |{names}\n| :--- |{rules}");
+    for line in lines.iter().take(ROWS_MAX) {
+        let of = |run: usize| {
+            c.differences.iter().find(|d| {
+                d.run_b == run && (d.workload.as_str(), d.jobs, d.metric.as_str()) == *line
+            })
+        };
+        let Some(first) = (1..c.runs.len()).find_map(of) else {
+            continue;
+        };
+        let base = text(&forest::shown(first.a, &first.unit));
+        let others: String = (1..c.runs.len())
+            .map(|run| match of(run) {
+                Some(d) => {
+                    let change = d.ratio.map_or_else(String::new, |r| format!(" ({})", format::change(r)));
+                    format!(" {}{change} |", text(&forest::shown(d.b, &d.unit)))
+                }
+                None => " – |".to_owned(),
+            })
+            .collect();
+        let _ = writeln!(out, "| {} | {base} |{others}", text(&winner::label(first)));
+    }
+}
+
 /// A column: heading and cell.
 type Column = (&'static str, fn(&Row) -> Option<String>);
 
@@ -175,7 +235,7 @@ const COLUMNS: [Column; 12] = [
     ("p99", |r| ns(write_of(r)?.p99_ns)),
     ("Redo MB/s", |r| redo_mbps(r).map(digits)),
     ("Commits/write", |r| {
-        Some(digits(r.redo().commits_per_write.as_ref()?.mean))
+        Some(digits(r.commits_per_write()?))
     }),
     ("CPU busy %", |r| r.processors().cpu_busy_pct.map(digits)),
 ];
@@ -239,25 +299,13 @@ fn not_judged(run: &Run, out: &mut String) {
     }
 }
 
-/// A text of the run in Markdown: characters that mean something there are escaped.
+/// A text of the run in Markdown, bounded and escaped.
 fn text(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len() + 8);
-    for (i, c) in clean(raw).chars().enumerate() {
-        if i == TEXT_MAX {
-            out.push('…');
-            break;
-        }
-        // Outside words an underscore or a sign of arithmetic means nothing.
-        match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
-            '&' => out.push_str("&amp;"),
-            c => out.push(c),
-        }
+    let clean = clean(raw);
+    match clean.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", escaped(&clean[..end])),
+        None => escaped(&clean),
     }
-    out
 }
 
 #[cfg(test)]

@@ -234,16 +234,13 @@ fn style(args: &CompareArgs) -> table::Style {
 }
 
 fn no_such_format() -> CommandError {
-    let why = "compare: --format accepts table, json or csv; the other formats describe one run";
+    let why = "compare: --format accepts table, json, csv or markdown; the other formats describe one run";
     CommandError::usage(why)
 }
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(
-        format,
-        Format::FioJson | Format::Openmetrics | Format::Markdown
-    ) {
+    if matches!(format, Format::FioJson | Format::Openmetrics) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -281,7 +278,8 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
+        Format::Markdown => bytes = analysis::report::comparison_markdown(found).into_bytes(),
+        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
             let style = style(args);
             bytes = style

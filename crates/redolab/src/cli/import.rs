@@ -2,6 +2,7 @@
 
 use crate::output::lines::tell;
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
+use super::notes::NotesArgs;
 use super::redact::{self, RedactionArgs};
 use super::{CommandError, ended, values};
 use crate::experiment::judge::judge;
@@ -70,6 +71,8 @@ pub(crate) struct ImportArgs {
     output: OutputArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    notes: NotesArgs,
 }
 
 impl ImportArgs {
@@ -170,6 +173,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         redact_sql: args.redaction().sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
+    let notes = args.notes.notes()?;
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is reported before hours of reading.
     let store = args.store.open_to_store()?;
@@ -211,6 +215,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         false => command_line(),
     };
     let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
+    run.notes = notes;
     known_device(args, &run)?;
     if read_files.cut {
         let detail = "a file could be read only in part; see the diagnostics";

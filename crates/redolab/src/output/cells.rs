@@ -77,9 +77,7 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "redo_size_bytes" => RowCell::count(redo.redo_size_bytes),
         "commits" => RowCell::count(row.commits),
         "commits_per_write" => {
-            let waited = row.redo_synch_writes_iops > Some(0.0);
-            let factor = redo.commits_per_write.as_ref().filter(|_| waited);
-            RowCell::real(factor.map(|f| f.mean))
+            RowCell::real(row.commits_per_write())
         }
         "redo_wastage_bytes" => RowCell::count(redo.redo_wastage_bytes),
         "flushes" => RowCell::count(redo.flushes),

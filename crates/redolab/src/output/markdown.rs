@@ -12,6 +12,7 @@ use super::overview::View;
 use super::verdict::claim;
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
+use measure::words::markdown::escaped;
 use measure::words::sanitize;
 use std::fmt::Write;
 
@@ -76,7 +77,11 @@ fn head(out: &mut String, run: &Run) {
         }
     }
     paragraph(out, &which(run));
-    paragraph(out, &run.notes.tags_in_words());
+    let facts = analysis::report::facts(run);
+    facts.iter().for_each(|fact| item(out, fact));
+    if !facts.is_empty() {
+        out.push('\n');
+    }
     paragraph(
         out,
         &doubts(run)
@@ -102,10 +107,12 @@ fn list(out: &mut String, title: &str, items: &[String]) {
         return;
     }
     let _ = writeln!(out, "**{}**\n", escaped(title));
-    for item in items {
-        let _ = writeln!(out, "- {}", escaped(item));
-    }
+    items.iter().for_each(|text| item(out, text));
     out.push('\n');
+}
+
+fn item(out: &mut String, text: &str) {
+    let _ = writeln!(out, "- {}", escaped(text));
 }
 
 /// Findings against the target first; plain facts only when `verbose`.
@@ -144,29 +151,6 @@ fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: 
     out.push('\n');
 }
 
-/// Text that means itself in GitHub's Markdown.
-fn escaped(text: &str) -> String {
-    let clean = sanitize::line(text);
-    let mut out = String::with_capacity(clean.len());
-    let chars: Vec<char> = clean.chars().collect();
-    for (at, c) in chars.iter().enumerate() {
-        // Inside a word an underscore means itself.
-        let inside = |at: Option<usize>| {
-            at.and_then(|at| chars.get(at))
-                .is_some_and(|c| c.is_alphanumeric())
-        };
-        match c {
-            '\\' | '`' | '*' | '|' | '[' | ']' | '~' | '<' | '>' => out.extend(['\\', *c]),
-            '_' if !inside(at.checked_sub(1)) || !inside(Some(at + 1)) => out.push_str("\\_"),
-            '&' => out.push_str("&amp;"),
-            '@' => out.push_str("&#64;"),
-            '#' => out.push_str("&#35;"),
-            c => out.push(*c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,16 +180,6 @@ mod tests {
 
     #[test]
     fn text_from_outside_means_itself() {
-        for (text, want) in [
-            ("a|b", "a\\|b"),
-            ("<script>", "\\<script\\>"),
-            ("@dba #12", "&#64;dba &#35;12"),
-            ("_x_ a_b", "\\_x\\_ a_b"),
-            ("`*[x](y)", "\\`\\*\\[x\\](y)"),
-            ("a\u{1b}[2Jb\nc", &sanitize::line("a\u{1b}[2Jb\nc")),
-        ] {
-            assert_eq!(escaped(text), want);
-        }
         let mut run = crate::output::table::tests::run();
         run.rows[0].workload = "x | y\n| z |".to_owned();
         let text = text(&run, view(&Columns::Usual));
