@@ -54,13 +54,16 @@ pub(super) fn of(run: &Run) -> String {
     out
 }
 
-/// Where a run was measured and how the log was written, a line for each; its label and tags.
+/// The need, where a run was measured and how the log was written, a line for each; its label and tags.
 pub(super) fn facts(run: &Run) -> Vec<String> {
     let fact = |(label, words, details): (&str, String, String)| match details.as_str() {
         "" => format!("{label}: {words}"),
         details => format!("{label}: {words} ({details})"),
     };
-    let mut out: Vec<String> = first::facts_of(run).into_iter().map(fact).collect();
+    let is_judged = run.verdict.is_some() && run.imported.is_none();
+    let need = is_judged.then(|| format!("Need: {}", first::need_in_words(&run.need)));
+    let mut out: Vec<String> = need.into_iter().collect();
+    out.extend(first::facts_of(run).into_iter().map(fact));
     let label = run.notes.label.as_deref();
     out.extend(label.map(|label| format!("Label: {label}")));
     if !run.notes.tags.is_empty() {
@@ -90,10 +93,9 @@ fn summary(run: &Run, out: &mut String) {
         Some(verdict) if run.imported.is_none() => {
             let answer = first::capitalised(verdict.answer.word());
             let summary = first::without_answer(&verdict.summary, &answer);
-            let need = first::need_in_words(&run.need);
             let _ = writeln!(
                 out,
-                "{}\n\n- Durability: {}\n- Performance: {}\n- Need: {need}",
+                "{}\n\n- Durability: {}\n- Performance: {}",
                 text(&summary),
                 verdict.durability,
                 verdict.performance,

@@ -82,6 +82,7 @@ pub(crate) struct CompareArgs {
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
     /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
     /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
+    /// [default: ssd-1]
     #[arg(
         long,
         value_name = "NAME[=SOURCE]",

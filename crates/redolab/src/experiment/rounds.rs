@@ -403,11 +403,13 @@ impl Rounds<'_> {
     fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
         let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
-        if let Some(label) = &mut run.notes.label {
-            // A label is a name, with which options of a target may have signs of their own.
-            let signs = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
-            *label = format!("{label}-{}-{round}", ready.name.replace(signs, "-"));
-        }
+        // A label is a name, and options in the name of a target may have other signs.
+        let signs = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_');
+        let own = format!("{}-{round}", ready.name.replace(signs, "-"));
+        run.notes.label = Some(match run.notes.label.take() {
+            Some(label) => format!("{label}-{own}"),
+            None => own,
+        });
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;

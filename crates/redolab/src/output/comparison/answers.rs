@@ -1,6 +1,6 @@
 //! The top of a comparison: which run is better, by how much, with absolute figures and intervals.
 
-use super::super::table::{Style, draw};
+use super::super::table::{Style, draw, too_wide};
 use super::figure;
 use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
 use measure::words::{self, sanitize};
@@ -29,10 +29,8 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     ];
     let shown: Vec<Vec<String>> = all.into_iter().take(most).collect();
     let mut out = format!("\n{}\n", summary(c));
-    let drawn = draw(&headings, shown.clone(), 1, style);
-    let widest = drawn.lines().map(|line| line.chars().count()).max();
-    match style.limit().filter(|limit| widest > Some(*limit)) {
-        None => out.push_str(&drawn),
+    match too_wide(&headings, &shown, style) {
+        None => out.push_str(&draw(&headings, shown, 1, style)),
         Some(_) => shown.iter().for_each(|line| stack(&mut out, &headings, line)),
     }
     if count > most {
@@ -53,7 +51,9 @@ fn stack(out: &mut String, headings: &[&str], line: &[String]) {
     if !result.is_empty() {
         out.push_str(&format!("{row}\n"));
     }
-    out.push_str(&format!("  {figure}: {base} to {other}, ratio {ratio} ({change})\n"));
+    out.push_str(&format!(
+        "  {figure}: base {base}, other {other}, ratio {ratio} ({change})\n"
+    ));
     if interval != "-" {
         out.push_str(&format!("    {level}: {interval}\n"));
     }

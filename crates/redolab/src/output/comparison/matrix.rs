@@ -1,12 +1,14 @@
 //! Many runs as a matrix: a line for each figure of a row, a column for each run, the base first.
 
-use super::super::table::{Style, draw};
+use super::super::table::{Style, draw, too_wide};
 use super::{figure, told};
 use measure::comparison::{Comparison, Difference};
 use measure::words::{self, sanitize};
 
 /// Lines that the short view prints.
-const LINES: usize = 10;
+const LINES: usize = 16;
+/// Figures that the short view leaves out where log file sync is among them.
+const REPEATED: [&str; 2] = ["redo_data_mbps", "commit_latency.mean"];
 
 /// The matrix of more than two runs; empty of two, whose table has more to say.
 pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
@@ -24,10 +26,8 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     let shown: Vec<Vec<String>> = all.iter().take(most).map(|line| cells(c, line)).collect();
     let mut out =
         "\nAll runs, with the change against the first (~: not shown to differ):\n".to_owned();
-    let drawn = draw(&headings, shown.clone(), 1, style);
-    let widest = drawn.lines().map(|line| line.chars().count()).max();
-    match style.limit().filter(|limit| widest > Some(*limit)) {
-        None => out.push_str(&drawn),
+    match too_wide(&headings, &shown, style) {
+        None => out.push_str(&draw(&headings, shown, 1, style)),
         Some(limit) => narrow(&mut out, &names, &shown, (limit, style)),
     }
     if count > most {
@@ -90,7 +90,23 @@ fn lines(c: &Comparison, verbose: bool) -> Vec<Line<'_>> {
             None => lines.push(vec![d]),
         }
     }
-    lines.retain(|line| verbose || line.iter().any(|d| told(d)));
+    let has_sync = |d: &Difference, all: &[Line<'_>]| {
+        let same = |other: &Difference| {
+            (&other.workload, other.jobs) == (&d.workload, d.jobs)
+                && other.metric == "log_file_sync.mean"
+        };
+        all.iter().filter_map(|line| line.first()).any(|other| same(other))
+    };
+    // The rate of redo and the latency of a commit repeat what the figures beside them show.
+    let repeats = |d: &Difference, all: &[Line<'_>]| {
+        REPEATED.contains(&d.metric.as_str()) && has_sync(d, all)
+    };
+    if !verbose {
+        let kept = lines.iter().filter(|line| {
+            line.iter().any(|d| told(d)) && !line.first().is_some_and(|d| repeats(d, &lines))
+        });
+        return kept.cloned().collect();
+    }
     lines
 }
 
