@@ -188,7 +188,11 @@ fn matrix(c: &Comparison, out: &mut String) {
         }
     }
     lines.sort_by_key(|(workload, jobs, _)| (*workload, *jobs));
-    let names: String = c.runs.iter().map(|r| format!(" {} |", text(&r.name))).collect();
+    let names: String = c
+        .runs
+        .iter()
+        .map(|r| format!(" {} |", text(&r.name)))
+        .collect();
     let rules = " ---: |".repeat(c.runs.len());
     let _ = writeln!(out, "\n| |{names}\n| :--- |{rules}");
     for line in lines.iter().take(ROWS_MAX) {
@@ -204,7 +208,9 @@ fn matrix(c: &Comparison, out: &mut String) {
         let others: String = (1..c.runs.len())
             .map(|run| match of(run) {
                 Some(d) => {
-                    let change = d.ratio.map_or_else(String::new, |r| format!(" ({})", format::change(r)));
+                    let change = d
+                        .ratio
+                        .map_or_else(String::new, |r| format!(" ({})", format::change(r)));
                     format!(" {}{change} |", text(&forest::shown(d.b, &d.unit)))
                 }
                 None => " – |".to_owned(),
@@ -236,9 +242,7 @@ const COLUMNS: [Column; 12] = [
     }),
     ("p99", |r| ns(write_of(r)?.p99_ns)),
     ("Redo MB/s", |r| redo_mbps(r).map(digits)),
-    ("Commits/write", |r| {
-        Some(digits(r.commits_per_write()?))
-    }),
+    ("Commits/write", |r| Some(digits(r.commits_per_write()?))),
     ("CPU busy %", |r| r.processors().cpu_busy_pct.map(digits)),
 ];
 

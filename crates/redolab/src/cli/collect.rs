@@ -1,7 +1,6 @@
 //! `redolab collect`: what to gather where a redo log is slow, in a form that `redolab import`
 //! reads.
 
-use crate::output::lines::tell;
 use super::CommandError;
 use super::common::print;
 use super::redact::{self, RedactionArgs};
@@ -10,6 +9,7 @@ use crate::collect::place;
 use crate::collect::server::{self, Collected};
 use crate::experiment::quantities::time_over_zero;
 use crate::output::file::Audience;
+use crate::output::lines::tell;
 use crate::output::listings;
 use crate::signals;
 use clap::builder::PossibleValuesParser;
@@ -249,7 +249,10 @@ fn server(
         note_refused(moment, reading);
     }
     if let Some(refused) = &collected.waits_refused {
-        tell(&format!("Waits were not sampled: {}", sanitize::line(&refused.why)));
+        tell(&format!(
+            "Waits were not sampled: {}",
+            sanitize::line(&refused.why)
+        ));
     }
     if collected.devices.is_none() {
         tell(&format!(
@@ -263,7 +266,10 @@ fn server(
 fn note_refused(moment: &str, reading: &ServerReading) {
     for refused in &reading.refused {
         let why = sanitize::line(&refused.why);
-        tell(&format!("Not read at the {moment}: {}: {why}", refused.name));
+        tell(&format!(
+            "Not read at the {moment}: {}: {why}",
+            refused.name
+        ));
     }
 }
 

@@ -1,11 +1,11 @@
 //! `redolab runs export`: a run for another store, or for other programs.
 
-use crate::output::lines::tell;
 use super::CommandError;
 use super::common::{audience, emit};
 use crate::interchange::trace::{self, TraceError};
 use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
+use crate::output::lines::tell;
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
 use measure::run::Run;

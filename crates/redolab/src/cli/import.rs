@@ -1,6 +1,5 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
-use crate::output::lines::tell;
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
 use super::notes::NotesArgs;
 use super::redact::{self, RedactionArgs};
@@ -12,6 +11,7 @@ use crate::intake::find::{self, Input};
 use crate::intake::{redacted, run};
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
+use crate::output::lines::tell;
 use crate::output::table::Style;
 use crate::signals;
 use analysis::findings::diagnosis;

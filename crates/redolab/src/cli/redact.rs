@@ -1,12 +1,12 @@
 //! `redolab redact`, and the option `--redact` of commands that store or write evidence.
 
-use crate::output::lines::tell;
 use super::CommandError;
 use crate::collect::place;
 use crate::intake::feed::{Failed, Feeding};
 use crate::intake::find::{self, Input};
 use crate::intake::redacted::{self, RedactedReader};
 use crate::output::file::{Audience, Existing, Inputs, OutputFile};
+use crate::output::lines::tell;
 use crate::signals;
 use clap::{Args, ValueEnum};
 use evidence::redact::{Redaction, Redactor};
@@ -103,7 +103,11 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
         rewrite(input, &args.output, name, &mut feeding)?;
         let (from, to) = (input.path.display().to_string(), args.output.join(name));
         let to = to.display().to_string();
-        tell(&format!("{} -> {}", sanitize::line(&from), sanitize::line(&to)));
+        tell(&format!(
+            "{} -> {}",
+            sanitize::line(&from),
+            sanitize::line(&to)
+        ));
     }
     if let Some(redactor) = &feeding.redactor {
         note(redactor);

@@ -3,8 +3,8 @@
 use super::CommandError;
 use super::common::{StoreArgs, audience, print};
 use super::ended;
-use crate::output::lines::tell;
 use crate::output::file::{self, Inputs};
+use crate::output::lines::tell;
 use crate::output::report;
 use clap::{Args, ValueEnum};
 use measure::words::sanitize;
@@ -136,5 +136,8 @@ fn no_figure(figure: &str, known: &[(String, String)]) -> CommandError {
 
 /// Says where a report is.
 pub(super) fn say_where(path: &Path) {
-    tell(&format!("Report: {}", sanitize::line(&path.display().to_string())));
+    tell(&format!(
+        "Report: {}",
+        sanitize::line(&path.display().to_string())
+    ));
 }

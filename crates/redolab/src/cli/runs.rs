@@ -1,11 +1,11 @@
 //! `redolab runs`: what is in the run store.
 
-use crate::output::lines::tell;
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, ended, notes};
 use crate::input;
 use crate::output::differences::RunDifferences;
+use crate::output::lines::tell;
 use crate::output::stored::{self, Listing};
 use crate::store::Store;
 use clap::{Args, Subcommand};
@@ -133,7 +133,11 @@ fn tag(store: &Store, id: &str, more: RunNotes) -> Result<ExitCode, CommandError
         .label
         .as_deref()
         .map_or_else(String::new, |label| format!(" {label}"));
-    tell(&format!("{id}:{} {}", sanitize::line(&label), all.tags_in_words()));
+    tell(&format!(
+        "{id}:{} {}",
+        sanitize::line(&label),
+        all.tags_in_words()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,12 +1,12 @@
 //! `redolab summary`: the values of one event as R's `summary` prints them, and two samples as R's
 //! `t.test` does.
 
-use crate::output::lines::tell;
 use super::common::ViewArgs;
 use super::{CommandError, INCOMPLETE, values};
 use crate::intake::feed::Failed;
 use crate::intake::find::{self, Input};
 use crate::intake::values::{ValuesOf, read};
+use crate::output::lines::tell;
 use crate::output::r_format::TestDigits;
 use crate::output::samples::{SampleMethod, SampleSummary};
 use crate::signals::{self, Interrupt};

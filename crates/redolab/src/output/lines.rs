@@ -46,7 +46,15 @@ fn fold_line(out: &mut String, line: &str, width: usize) {
     let (blanks, rest) = line.split_at(indent);
     out.push_str(blanks);
     let mut column = indent;
-    for (at, word) in rest.split(' ').enumerate() {
+    let mut words: Vec<String> = Vec::new();
+    for word in rest.split(' ') {
+        match words.last_mut() {
+            // A number stays with its sign.
+            Some(number) if word.starts_with('%') => *number = format!("{number} {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    for (at, word) in words.iter().enumerate() {
         let length = word.chars().count();
         if at > 0 && column + 1 + length > width && !word.is_empty() {
             // Blanks that align columns mean nothing at the end of a line.
@@ -82,9 +90,13 @@ mod tests {
             ("short\n", "short\n"),
             ("one two three four\n", "one two\n  three\n  four\n"),
             ("  one two three", "  one two\n    three"),
-            ("/a/very/long/path is kept\n", "/a/very/long/path\n  is kept\n"),
+            (
+                "/a/very/long/path is kept\n",
+                "/a/very/long/path\n  is kept\n",
+            ),
             ("a\n\nb\n", "a\n\nb\n"),
             ("a  b     cccccc", "a  b\n  cccccc"),
+            ("one two (5 %) x", "one two\n  (5 %) x"),
         ] {
             assert_eq!(fold(text, 10), want, "{text:?}");
         }

@@ -290,9 +290,14 @@ pub fn draw(
     // The rule under the headings brings a blank between columns of its own.
     let gap = if style.frame { 1 } else { 2 };
     let headings: Vec<String> = headings.iter().map(|h| heading_lines(h)).collect();
-    let bounds = style
+    let bounds = match style
         .limit()
-        .and_then(|most| narrowed(&headings, &lines, (most, gap)));
+        .map(|most| narrowed(&headings, &lines, (most, gap)))
+    {
+        Some(Narrowed::Stacked) => return stacked(&headings, &lines),
+        Some(Narrowed::Broken(bounds)) => Some(bounds),
+        Some(Narrowed::Fits) | None => None,
+    };
     table.set_content_arrangement(match &bounds {
         Some(_) => ContentArrangement::Dynamic,
         None => ContentArrangement::Disabled,
@@ -351,13 +356,17 @@ fn longest_line(text: &str) -> usize {
     lines.max().unwrap_or(0)
 }
 
-/// The least width of each column of a table that is wider than `most`, so that its cells break at
-/// blanks only; `None` of one that is not, or that would be too wide even then.
-fn narrowed(
-    headings: &[String],
-    lines: &[Vec<String>],
-    (most, gap): (usize, u16),
-) -> Option<Vec<u16>> {
+/// How a table fits a width.
+enum Narrowed {
+    /// As it is.
+    Fits,
+    /// With cells that are broken at blanks; the least width of each column.
+    Broken(Vec<u16>),
+    /// Not as a table.
+    Stacked,
+}
+
+fn narrowed(headings: &[String], lines: &[Vec<String>], (most, gap): (usize, u16)) -> Narrowed {
     let columns = |measured: &dyn Fn(&str) -> usize| -> Vec<usize> {
         let cell = |i: usize| lines.iter().filter_map(move |line| line.get(i));
         let widest = |(i, heading): (usize, &String)| {
@@ -370,13 +379,33 @@ fn narrowed(
         let words = text.split_whitespace().map(|word| word.chars().count());
         words.max().unwrap_or(0)
     };
-    let whole: usize = columns(&longest_line).iter().sum();
+    // A rule under the headings takes a column between two columns.
+    let between = if gap == 1 { headings.len() } else { 0 };
+    let whole = columns(&longest_line).iter().sum::<usize>() + between;
+    if whole <= most + usize::from(gap) {
+        return Narrowed::Fits;
+    }
     let least = columns(&word);
-    let between = if gap == 1 { least.len() } else { 0 };
-    let fits = least.iter().sum::<usize>() + between <= most;
-    let is_wide = whole + between > most + usize::from(gap);
-    let bounds = least.iter().map(|w| u16::try_from(*w).unwrap_or(u16::MAX));
-    (is_wide && fits).then(|| bounds.collect())
+    if least.iter().sum::<usize>() + between > most {
+        return Narrowed::Stacked;
+    }
+    let bound = |width: &usize| u16::try_from(*width).unwrap_or(u16::MAX);
+    Narrowed::Broken(least.iter().map(bound).collect())
+}
+
+/// The lines of a table below each other: the first cell, and below it the others with their
+/// headings.
+fn stacked(headings: &[String], lines: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        out.push_str(line.first().map_or("", String::as_str));
+        let named = headings.iter().zip(line).skip(1);
+        let cells: Vec<String> = named
+            .map(|(heading, cell)| format!("{}: {cell}", heading.replace('\n', " ")))
+            .collect();
+        out.push_str(&format!("\n  {}\n", cells.join("; ")));
+    }
+    out
 }
 
 #[cfg(test)]

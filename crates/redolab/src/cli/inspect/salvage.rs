@@ -4,9 +4,9 @@
 //! not looked at the damage does not know the RBA, and a log that is damaged elsewhere is refused.
 //! What was given up is printed at once, before anything else can fail.
 
-use crate::output::lines::tell;
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
+use crate::output::lines::tell;
 use device::DeviceError;
 use device::raw::{RawDevice, is_block_device};
 use measure::words::sanitize;

@@ -31,7 +31,9 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     let mut out = format!("\n{}\n", summary(c));
     match too_wide(&headings, &shown, style) {
         None => out.push_str(&draw(&headings, shown, 1, style)),
-        Some(_) => shown.iter().for_each(|line| stack(&mut out, &headings, line)),
+        Some(_) => shown
+            .iter()
+            .for_each(|line| stack(&mut out, &headings, line)),
     }
     if count > most {
         out.push_str(&format!("({most} of {count} lines; all {count} with -v)\n"));
@@ -42,7 +44,18 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
 
 /// A line of the table for a terminal that is too narrow for it: the row, and below it its figures.
 fn stack(out: &mut String, headings: &[&str], line: &[String]) {
-    let [workload, jobs, figure, base, other, ratio, change, interval, result] = line else {
+    let [
+        workload,
+        jobs,
+        figure,
+        base,
+        other,
+        ratio,
+        change,
+        interval,
+        result,
+    ] = line
+    else {
         return;
     };
     let level = headings[7];

@@ -41,16 +41,27 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
 
 /// The matrix of a terminal that is too narrow for it: a table for each row, with the change below
 /// each figure, and as many runs beside the base in each as fit.
-fn narrow(out: &mut String, names: &[String], lines: &[Vec<String>], (limit, style): (usize, Style)) {
+fn narrow(
+    out: &mut String,
+    names: &[String],
+    lines: &[Vec<String>],
+    (limit, style): (usize, Style),
+) {
     let below = |cell: &String| cell.replacen(" (", "\n(", 1);
     for row in lines.chunk_by(|a, b| a[..2] == b[..2]) {
-        let jobs = row[0][1].parse().map_or_else(|_| row[0][1].clone(), words::jobs);
+        let jobs = row[0][1]
+            .parse()
+            .map_or_else(|_| row[0][1].clone(), words::jobs);
         out.push_str(&format!("\n{}, {jobs}\n", row[0][0]));
         let width = |at: usize| {
             let cells = row.iter().filter_map(|line| line.get(at)).map(below);
             let cells = cells.flat_map(|cell| cell.lines().map(|l| l.chars().count()).max());
             let heading = at.checked_sub(3).and_then(|run| names.get(run));
-            cells.max().unwrap_or(0).max(heading.map_or(0, |h| h.chars().count())) + 2
+            cells
+                .max()
+                .unwrap_or(0)
+                .max(heading.map_or(0, |h| h.chars().count()))
+                + 2
         };
         let mut others = (4..3 + names.len()).peekable();
         while others.peek().is_some() {
@@ -65,8 +76,11 @@ fn narrow(out: &mut String, names: &[String], lines: &[Vec<String>], (limit, sty
                 None => "Figure",
             };
             let headings: Vec<&str> = columns.iter().map(heading).collect();
-            let cell = |line: &Vec<String>, at: &usize| line.get(*at).map(below).unwrap_or_default();
-            let table = row.iter().map(|line| columns.iter().map(|at| cell(line, at)).collect());
+            let cell =
+                |line: &Vec<String>, at: &usize| line.get(*at).map(below).unwrap_or_default();
+            let table = row
+                .iter()
+                .map(|line| columns.iter().map(|at| cell(line, at)).collect());
             out.push_str(&draw(&headings, table.collect(), 1, style));
         }
     }
@@ -95,7 +109,9 @@ fn lines(c: &Comparison, verbose: bool) -> Vec<Line<'_>> {
             (&other.workload, other.jobs) == (&d.workload, d.jobs)
                 && other.metric == "log_file_sync.mean"
         };
-        all.iter().filter_map(|line| line.first()).any(|other| same(other))
+        all.iter()
+            .filter_map(|line| line.first())
+            .any(|other| same(other))
     };
     // The rate of redo and the latency of a commit repeat what the figures beside them show.
     let repeats = |d: &Difference, all: &[Line<'_>]| {
