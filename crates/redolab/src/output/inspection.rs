@@ -167,8 +167,8 @@ fn contents(found: &InspectedLog, style: table::Style) -> String {
     );
     if let (true, Some(control)) = (found.beyond_proof, &found.control) {
         let proved = format!(
-            "Control information proves redo durable up to {}. Redo behind it could be lost unseen if \
-             a whole log file were replaced by an older copy.",
+            "Control information proves redo durable up to {}. Redo behind it could be lost without \
+             notice if a whole log file were replaced by an older copy.",
             control.durable_rba
         );
         wrap(&mut out, "  ", &proved, style.width.min(LINE_MAX));
