@@ -207,19 +207,23 @@ fn matrix(c: &Comparison, out: &mut String) {
         let Some(first) = (1..c.runs.len()).find_map(of) else {
             continue;
         };
-        let base = text(&forest::shown(first.a, &first.unit));
+        let base = text(&differences::shown(first.a, &first.unit));
         let others: String = (1..c.runs.len())
             .map(|run| match of(run) {
                 Some(d) => {
                     let change = d
                         .ratio
                         .map_or_else(String::new, |r| format!(" ({})", format::change(r)));
-                    format!(" {}{change} |", text(&forest::shown(d.b, &d.unit)))
+                    format!(" {}{change} |", text(&differences::shown(d.b, &d.unit)))
                 }
                 None => " – |".to_owned(),
             })
             .collect();
-        let _ = writeln!(out, "| {} | {base} |{others}", text(&winner::label(first)));
+        let _ = writeln!(
+            out,
+            "| {} | {base} |{others}",
+            text(&differences::label(first))
+        );
     }
 }
 

@@ -111,7 +111,7 @@ pub(super) fn reason(c: &Comparison, run: usize) -> String {
             format::plural(u64::from(n), "round"),
         ),
         Decision::NoInterval => format!(
-            "A difference is decided by its interval, and these runs were too short for one. Measure both in rounds (redolab compare --on NAME=PATH --on NAME=PATH, at least {ROUNDS_LEAST} rounds), or for longer. The figures below are what was measured."
+            "A difference is decided by its interval, and these runs were too short for one. Measure both in rounds (redolab compare --on NAME=PATH --on NAME=PATH, at least {ROUNDS_MIN} rounds), or for longer. The figures below are what was measured."
         ),
         Decision::NoDifference => {
             format!("{all} That does not prove that they are equal: see the intervals.")
