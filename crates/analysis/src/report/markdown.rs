@@ -54,7 +54,8 @@ pub(super) fn of(run: &Run) -> String {
     out
 }
 
-/// The need, where a run was measured and how the log was written, a line for each; its label and tags.
+/// The need, where a run was measured, how the log was written, its label and tags: a line for
+/// each.
 pub(super) fn facts(run: &Run) -> Vec<String> {
     let fact = |(label, words, details): (&str, String, String)| match details.as_str() {
         "" => format!("{label}: {words}"),

@@ -77,8 +77,8 @@ pub fn markdown(run: &Run) -> String {
     markdown::of(run)
 }
 
-/// What stands above the figures of a run in Markdown: its need, host, device, volume and log, label
-/// and tags; a line for each, not escaped.
+/// What is above the figures of a run in Markdown: its need, host, device, volume, log, label and
+/// tags; a line for each, not escaped.
 #[must_use]
 pub fn facts(run: &Run) -> Vec<String> {
     markdown::facts(run)

@@ -1,5 +1,5 @@
-//! Makes text from outside mean itself in GitHub's Markdown: it neither formats nor links nor mentions
-//! anybody, and nothing of it is HTML.
+//! Escapes text from outside for GitHub's Markdown: it formats nothing, links to nothing, mentions
+//! nobody, and nothing of it is HTML.
 
 use super::sanitize;
 

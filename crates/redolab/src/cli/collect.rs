@@ -255,10 +255,10 @@ fn server(
         ));
     }
     if collected.devices.is_none() {
-        tell(&format!(
+        tell(
             "The server may be on another machine, so no devices were read: run `redolab collect \
-             linux` there at the same time"
-        ));
+             linux` there at the same time",
+        );
     }
     Ok(ended(collected.interrupted))
 }

@@ -225,9 +225,9 @@ fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(
         place(folder, &format!("{events}/{name}"), bytes, readers)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
-        tell(&format!(
-            "The events of this run are not in this store; look in the store that exported the run"
-        ));
+        tell(
+            "The events of this run are not in this store; look in the store that exported the run",
+        );
     }
     Ok(())
 }

@@ -231,7 +231,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         tell(&format!("redolab: {}", sanitize::line(line)));
     }
     if read_files.has_unknown {
-        tell(&format!("{}", evidence::kind::looked_for()));
+        tell(&evidence::kind::looked_for());
     }
     Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
 }

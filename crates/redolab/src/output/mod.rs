@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod csv;
 pub mod devices;
 pub mod differences;
+mod drawing;
 pub mod explain;
 pub mod factors;
 pub mod file;

@@ -1,4 +1,4 @@
-//! The engine developer: embeds the log, looks into it, and compares the options by which it writes.
+//! The engine developer: embeds the log, looks into it, and compares the ways in which it writes.
 
 use super::Terminal;
 use crate::harness::Running;

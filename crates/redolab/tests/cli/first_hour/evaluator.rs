@@ -1,7 +1,7 @@
 //! The storage evaluator: three volumes with their prices, one matrix, and CSV for a spreadsheet.
 
 use super::{Terminal, csv_lines, expect_plain_markdown, markdown_tables};
-use crate::harness::LoopVolume;
+use crate::harness::{LoopVolume, done, is_root};
 use std::os::unix::fs::symlink;
 
 /// Volumes: label, file system where it can be mounted, price.
@@ -13,8 +13,15 @@ const VOLUMES: [(&str, &str, &str); 3] = [
 
 /// The volumes below their labels: file systems of their own, or directories of one device.
 fn volumes(evaluator: &Terminal) -> Vec<LoopVolume> {
-    let made = VOLUMES.map(|(_, kind, _)| LoopVolume::make(kind, 1, 512));
-    let made: Vec<LoopVolume> = made.into_iter().flatten().collect();
+    // Directories are a first hour too: without root the script is not skipped.
+    let can_mount = is_root() && done("mkfs.xfs", &["-V"]).is_some();
+    let kinds = VOLUMES
+        .iter()
+        .filter(|_| can_mount)
+        .map(|(_, kind, _)| kind);
+    let made: Vec<LoopVolume> = kinds
+        .filter_map(|kind| LoopVolume::make(kind, 1, 512))
+        .collect();
     for (at, (label, _, _)) in VOLUMES.iter().enumerate() {
         let link = evaluator.place.path().join(label);
         let made = match made.get(at).filter(|_| made.len() == VOLUMES.len()) {
