@@ -1,5 +1,5 @@
-//! Tables for people: waits and the device's floor, and how wide a table may be. `drawing` draws any
-//! table. The rows of a run have a table of their own ([`super::rows`]).
+//! Tables for people: waits and the device's floor, and how wide a table may be. `drawing` draws
+//! any table. The rows of a run have a table of their own ([`super::rows`]).
 //!
 //! Invariants: a table that would be wider than the terminal drops its least telling columns. No
 //! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
