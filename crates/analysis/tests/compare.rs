@@ -653,10 +653,10 @@ fn is(cell: &Cell, text: &str) -> bool {
 /// A side that was measured in a directory on the disk `vda` of a host.
 fn side_on(name: &str, host: &str, path: &str) -> Side {
     let mut side = side(name, 1, 1, 400.0);
-    side.run.environment.hostname = text(host);
-    side.run.target.path = text(path);
+    side.run.environment.hostname = host.to_owned();
+    side.run.target.path = path.to_owned();
     side.run.target.stack.layers = vec![Layer {
-        dev: Some(text("254:0")),
+        dev: text("254:0"),
         ..Layer::new(LayerKind::Disk, "vda")
     }];
     side
