@@ -1,8 +1,8 @@
 //! Drawing any table, as wide as its reader's terminal.
 //!
 //! Invariants: a table that is too wide drops the columns that its owner can do without, then
-//! breaks its cells at blanks; where that does not suffice, it is printed as lines below each other.
-//! No word and no number is broken.
+//! breaks its cells at blanks; where that does not suffice, its lines are printed one below the
+//! other. No word and no number is broken.
 
 use super::table::Style;
 use comfy_table::{
