@@ -1,6 +1,6 @@
 //! The engine developer: embeds the log, looks into it, and compares the ways in which it writes.
 
-use super::Terminal;
+use super::{Terminal, csv_lines};
 use crate::harness::Running;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -71,8 +71,8 @@ fn embeds_the_log_and_compares_its_options() {
     );
     // What is the same of all is said once.
     assert_eq!(done.err.matches("Will make log files").count(), 1);
-    for row in ["LGWR-LAT1, 1 job", "LGWR-LAT1, 8 jobs"] {
-        expect_matrix(&done.out, row);
+    for (row, jobs) in [("LGWR-LAT1, 1 job", "1"), ("LGWR-LAT1, 8 jobs", "8")] {
+        expect_matrix(&developer, &done.out, (row, jobs));
     }
     developer.place.expect_clean(&developer.place.target);
 
@@ -120,8 +120,9 @@ fn matrix(text: &str, row: &str) -> Matrix {
     found
 }
 
-/// Each option has each figure, and each change is that of the figures beside it.
-fn expect_matrix(text: &str, row: &str) {
+/// Each option has each figure, that of its own rounds, and each change is that of the figures beside
+/// it.
+fn expect_matrix(developer: &Terminal, text: &str, (row, jobs): (&str, &str)) {
     let found = matrix(text, row);
     let throughput = found.get("commit_throughput_tps");
     let throughput = throughput.unwrap_or_else(|| panic!("{row}: {found:?}\n{text}"));
@@ -140,6 +141,12 @@ fn expect_matrix(text: &str, row: &str) {
         let digits = figure.split_whitespace().next().expect("a number");
         digits.replace(',', "").parse().expect("a number")
     };
+    for (name, (figure, _)) in throughput {
+        let rounds = [1, 2].map(|round| rate(developer, &format!("{name}-{round}"), jobs));
+        let mean = (rounds[0] * rounds[1]).sqrt();
+        let near = (number(figure) / mean - 1.0).abs() < 0.01;
+        assert!(near, "{row}, {name}: {figure} of the rounds {rounds:?}");
+    }
     let base = number(&throughput["inline+threads"].0);
     for (name, (figure, change)) in throughput.iter().filter(|(n, _)| *n != "inline+threads") {
         let change = change.as_deref().expect("a change");
@@ -155,4 +162,15 @@ fn expect_matrix(text: &str, row: &str) {
         let near = (percent - own).abs() <= 0.02 * (100.0 + own.abs());
         assert!(near, "{name}: {figure} against {base} is not {change}");
     }
+}
+
+/// Commits per second of a round, as a spreadsheet would read them.
+fn rate(developer: &Terminal, round: &str, jobs: &str) -> f64 {
+    // A label has no sign that options have between them.
+    let label = round.replace('+', "-");
+    let shown = developer.types(&format!("redolab runs show {label} --format csv"));
+    let lines = csv_lines(&shown.out);
+    let line = lines.iter().find(|line| line["jobs"] == jobs);
+    let cell = &line.unwrap_or_else(|| panic!("{label}: {}", shown.out))["commit_throughput_tps"];
+    cell.parse().expect("a number")
 }

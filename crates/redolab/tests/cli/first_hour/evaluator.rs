@@ -97,14 +97,14 @@ fn expect_spreadsheet(evaluator: &Terminal, compare: &str) {
     evaluator
         .types(&format!("{compare} --format csv -o volumes.csv"))
         .expect(0, &[]);
-    let lines = csv_lines(&evaluator.file("volumes.csv"));
+    let lines_of_comparison = csv_lines(&evaluator.file("volumes.csv"));
     for metric in [
         "commit_throughput_tps",
         "log_file_sync.p99",
         "log_file_sync.p999",
     ] {
         for other in ["io2", "st1"] {
-            let found = lines.iter().filter(|line| {
+            let found = lines_of_comparison.iter().filter(|line| {
                 line["base"] == "gp3"
                     && line["run"] == other
                     && line["jobs"] == "8"
@@ -116,7 +116,7 @@ fn expect_spreadsheet(evaluator: &Terminal, compare: &str) {
             let known = |figure: &Option<f64>| figure.is_some_and(|value| value > 0.0);
             assert!(
                 figures.len() == 2 && figures.iter().all(known),
-                "{metric} {other}: {lines:?}"
+                "{metric} {other}: {lines_of_comparison:?}"
             );
         }
     }
@@ -138,5 +138,17 @@ fn expect_spreadsheet(evaluator: &Terminal, compare: &str) {
         };
         let all = ["p50", "p90", "p99", "p999", "max"].map(percentile);
         assert!(all[0] > 0.0 && all.is_sorted(), "{all:?}");
+        // The comparison has the same figure under the same label.
+        let same = |line: &&std::collections::BTreeMap<String, String>| {
+            line["jobs"] == "8" && line["metric"] == "log_file_sync.p99" && line["run"] != "gp3"
+        };
+        let compared = lines_of_comparison.iter().filter(same).find_map(|line| {
+            let side = [("base", "a"), ("run", "b")];
+            let own = side.iter().find(|(name, _)| line[*name] == label);
+            own.and_then(|(_, key)| line[*key].parse::<f64>().ok())
+        });
+        let p99_ns = 1e6 * all[2];
+        let near = compared.is_some_and(|ns| (ns / p99_ns - 1.0).abs() < 1e-6);
+        assert!(near, "{label}: {compared:?} ns, {p99_ns} ns");
     }
 }
