@@ -12,6 +12,7 @@ use measure::run::{
     DeviceFigures, Interval, Origin, PayloadInfo, RedoFigures, RedoLogFacts, RedoWorkload, Row,
     Run, SCHEMA, Target, Validity, WorkloadInfo,
 };
+use measure::stack::{Layer, LayerKind};
 use measure::workload::CommitMode;
 use std::collections::BTreeMap;
 
@@ -647,4 +648,44 @@ fn a_winner_needs_five_rounds_and_is_named_with_its_figures() {
 
 fn is(cell: &Cell, text: &str) -> bool {
     matches!(cell, Cell::Text(t) if t == text)
+}
+
+/// A side that was measured in a directory on the disk `vda` of a host.
+fn side_on(name: &str, host: &str, path: &str) -> Side {
+    let mut side = side(name, 1, 1, 400.0);
+    side.run.environment.hostname = host.to_owned();
+    side.run.target.path = path.to_owned();
+    side.run.target.stack.layers = vec![Layer {
+        dev: text("254:0"),
+        ..Layer::new(LayerKind::Disk, "vda")
+    }];
+    side
+}
+
+#[test]
+fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
+    let sides = [
+        side_on("a", "db1", "/u01"),
+        side_on("b", "db1", "/u02"),
+        side_on("c", "db1", "/u03"),
+    ];
+    let found = compare(&sides);
+    let want = "a, b and c are on the same device (vda): a difference between them is not a \
+                difference between devices.";
+    assert_eq!(found.notices, [want]);
+    let markdown = analysis::report::comparison_markdown(&found);
+    let decided = "**No interval, so nothing can be decided.**";
+    assert_eq!(markdown.matches(decided).count(), 2, "{markdown}");
+    assert!(markdown.contains("**Note:** a, b and c"), "{markdown}");
+    // Before and after a change of one directory, on another host, and on a disk without a number.
+    let mut unknown = side_on("b", "db1", "/u02");
+    unknown.run.target.stack.layers[0].dev = None;
+    for other in [
+        side_on("b", "db1", "/u01"),
+        side_on("b", "db2", "/u02"),
+        unknown,
+    ] {
+        let sides = [side_on("a", "db1", "/u01"), other];
+        assert_eq!(compare(&sides).notices, [""; 0]);
+    }
 }

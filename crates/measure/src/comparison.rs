@@ -8,6 +8,7 @@
 use crate::imported::Table;
 use crate::run::{Origin, Problem};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Id of the table in which figures of imported runs are paired by their place.
 pub const EVIDENCE_TABLE: &str = "compare_evidence";
@@ -71,7 +72,8 @@ pub struct Method {
 /// A run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
-    /// What it is called here: its name in a live comparison, else its id.
+    /// What it is called here: its name in a live comparison, else its label if no other run here
+    /// has it, else its id.
     pub name: String,
     /// Name in the store; of a live comparison the first round's.
     pub run_id: String,
@@ -96,6 +98,17 @@ pub struct ComparedRun {
     pub target_detail: String,
     /// Single events are stored, not only interval histograms.
     pub has_events: bool,
+    /// Tags that the user gave it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+impl ComparedRun {
+    /// `key=value, key=value`; empty without tags.
+    #[must_use]
+    pub fn tags_in_words(&self) -> String {
+        crate::run::RunNotes::in_words(&self.tags)
+    }
 }
 
 /// What varied, so that an interval could be computed.

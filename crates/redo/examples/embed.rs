@@ -5,7 +5,7 @@
 
 use redo::{CommitMode, Log, Shape};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
     let directory = std::path::Path::new(&directory);
     if !directory.join("redo.ctl").exists() {

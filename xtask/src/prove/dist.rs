@@ -5,6 +5,8 @@
 //! What lives here: making the products (`crate::dist`), installing each without touching the
 //! system (dpkg with a root of its own, a Python environment, an unpacked archive), running
 //! `redolab check --quick` from it, and removing it again, after which no file of it may be left.
+//! With the binary of the Debian package the scripts of the first hour run too, which are tests of
+//! the command line (`crates/redolab/tests/cli/first_hour`).
 //!
 //! Invariant: a product that could not be installed has failed; nothing here skips.
 
@@ -38,6 +40,14 @@ const INSTALLED: &[(&str, &str)] = &[
         "usr/share/fish/vendor_completions.d/redolab.fish",
         "share/fish/vendor_completions.d/redolab.fish",
     ),
+];
+
+/// The scripts of newcomers: tests that start the binary that this variable names.
+const BINARY: &str = "REDOLAB_TEST_BINARY";
+const SCRIPTS: [&str; 3] = [
+    "first_hour::dba::checks_a_device_against_production_and_answers_a_ticket",
+    "first_hour::developer::embeds_the_log_and_compares_its_options",
+    "first_hour::evaluator::compares_three_volumes_in_a_matrix_and_a_spreadsheet",
 ];
 
 /// Makes, installs, measures, removes. Whether all of it went well. What is measured is the device
@@ -101,14 +111,14 @@ fn all(root: &Path, (place, on): (&Path, &Path), products: &Products) -> Outcome
     let megabytes = products.binary_bytes as f64 / 1e6;
     Ok(vec![
         format!("binary of {megabytes:.1} MB"),
-        debian(&place.join("deb"), on, &products.deb)?,
+        debian(root, (&place.join("deb"), on), &products.deb)?,
         wheel(&place.join("wheel"), on, products)?,
         archive(&place.join("archive"), on, &products.archive)?,
     ])
 }
 
 /// The Debian package in a root of its own, which contains nothing else: no C library either.
-fn debian(place: &Path, on: &Path, deb: &Path) -> Outcome<String> {
+fn debian(root: &Path, (place, on): (&Path, &Path), deb: &Path) -> Outcome<String> {
     if !setup::is_root() {
         return Err("dpkg installs with a root of its own only as root".to_owned());
     }
@@ -126,10 +136,36 @@ fn debian(place: &Path, on: &Path, deb: &Path) -> Outcome<String> {
     require(place, INSTALLED.iter().map(|(package, _)| *package))?;
     let mut alone = Command::new("chroot");
     output(alone.arg(place).args(["/usr/bin/redolab", "--version"]))?;
-    let figures = measure(&place.join("usr/bin/redolab"), &place.join("store"), on)?;
+    let redolab = place.join("usr/bin/redolab");
+    let figures = measure(&redolab, &place.join("store"), on)?;
+    first_hour(root, &redolab, on)?;
     output(dpkg("--purge").arg("redolab"))?;
     absent(place, INSTALLED.iter().map(|(package, _)| *package))?;
-    Ok(format!("deb: {figures}"))
+    let scripts = SCRIPTS.len();
+    Ok(format!("deb: {figures}, {scripts} scripts of a first hour"))
+}
+
+/// The scripts of newcomers with an installed binary, on the volume of `on`.
+fn first_hour(root: &Path, redolab: &Path, on: &Path) -> Outcome<()> {
+    fresh(on)?;
+    let mut scripts = cargo();
+    scripts
+        .args(["test", "--locked", "--package", "redolab", "--test", "cli"])
+        .args(["--", "--exact", "--test-threads=1"])
+        .args(SCRIPTS)
+        .env(BINARY, redolab)
+        .env("TMPDIR", on)
+        .current_dir(root);
+    let said = output(&mut scripts)?;
+    all_passed(&said, SCRIPTS.len())
+}
+
+/// Whether so many tests ran, and passed.
+fn all_passed(said: &str, tests: usize) -> Outcome<()> {
+    match said.contains(&format!("test result: ok. {tests} passed;")) {
+        true => Ok(()),
+        false => Err(format!("not {tests} scripts passed:\n{said}")),
+    }
 }
 
 /// The wheel in a Python environment of its own.
@@ -222,6 +258,23 @@ mod unit {
         assert_eq!(said, "none is not installed");
         assert!(absent(&place, ["none"]).is_ok());
         assert!(absent(&place, ["none", "Cargo.toml"]).is_err());
+    }
+
+    #[test]
+    fn the_scripts_are_tests_of_the_command_line() {
+        let tests = crate::root().join("crates/redolab/tests/cli");
+        for script in SCRIPTS {
+            let (file, name) = script.rsplit_once("::").expect("a path");
+            let file = tests.join(file.replace("::", "/")).with_extension("rs");
+            let text = std::fs::read_to_string(&file).expect("its file");
+            assert!(text.contains(&format!("#[test]\nfn {name}()")), "{script}");
+        }
+        let harness = std::fs::read_to_string(tests.join("harness.rs")).expect("it is there");
+        assert!(harness.contains(&format!("\"{BINARY}\"")));
+        let ended =
+            |passed: u32| format!("\ntest result: ok. {passed} passed; 0 failed; 0 ignored");
+        assert!(all_passed(&ended(3), 3).is_ok());
+        assert!(all_passed(&ended(2), 3).is_err(), "one was not there");
     }
 
     #[test]

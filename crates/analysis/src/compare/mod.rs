@@ -10,6 +10,7 @@
 //! | which rows belong together, and why others do not | `pairing` |
 //! | imported rows by the role of their process, report or snapshot | [`roles`] |
 //! | figures of imported tables by their place | `places` |
+//! | runs of different directories on one device | `shared` |
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
 //! | tables of interleaved rounds, one figure of all of them per cell | `pooled` |
@@ -35,6 +36,7 @@ mod pooled;
 pub mod roles;
 pub mod rounds;
 mod setup;
+mod shared;
 pub mod stored;
 mod tables;
 mod words;
@@ -174,5 +176,6 @@ fn compared(name: &str, run: &Run, complete: bool, has_events: bool) -> Compared
         target_path: run.target.path.clone(),
         target_detail: detail.join(", "),
         has_events,
+        tags: run.notes.tags.clone(),
     }
 }

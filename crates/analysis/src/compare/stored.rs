@@ -23,6 +23,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
         .iter()
         .map(|s| compared(&s.name, &s.run, s.complete, events(s)))
         .collect();
+    comparison.notices = super::shared::notices(sides);
     comparison.method.notes = notes(sides);
     let Some((base, others)) = sides.split_first() else {
         return comparison;

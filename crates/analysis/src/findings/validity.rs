@@ -59,7 +59,7 @@ fn problems(run: &Run, notes: &mut Vec<Note>) {
         notes.push(Note::recorded(
             format!("validity.{}", problem.id),
             weight,
-            format!("{what}: {}", problem.detail),
+            format!("{what}: {}.", problem.detail.trim_end_matches('.')),
         ));
     }
     let is_explained = run.validity.problems.iter().any(|p| p.invalidates);

@@ -34,12 +34,8 @@ pub(super) fn of(run: &Run) -> String {
     };
     let _ = writeln!(out, "### {}{answer}\n", text(&first::question(run)));
     summary(run, &mut out);
-    for (label, words, details) in first::facts_of(run) {
-        let details = match details.as_str() {
-            "" => String::new(),
-            details => format!(" ({})", text(details)),
-        };
-        let _ = writeln!(out, "- {label}: {}{details}", text(&words));
+    for line in facts(run) {
+        let _ = writeln!(out, "- {}", text(&line));
     }
     let _ = writeln!(out);
     table(run, &mut out);
@@ -55,6 +51,25 @@ pub(super) fn of(run: &Run) -> String {
         text(&run.created),
         run.origin,
     );
+    out
+}
+
+/// The need, where a run was measured, how the log was written, its label and tags: a line for
+/// each.
+pub(super) fn facts(run: &Run) -> Vec<String> {
+    let fact = |(label, words, details): (&str, String, String)| match details.as_str() {
+        "" => format!("{label}: {words}"),
+        details => format!("{label}: {words} ({details})"),
+    };
+    let is_judged = run.verdict.is_some() && run.imported.is_none();
+    let need = is_judged.then(|| format!("Need: {}", first::need_in_words(&run.need)));
+    let mut out: Vec<String> = need.into_iter().collect();
+    out.extend(first::facts_of(run).into_iter().map(fact));
+    let label = run.notes.label.as_deref();
+    out.extend(label.map(|label| format!("Label: {label}")));
+    if !run.notes.tags.is_empty() {
+        out.push(format!("Tags: {}", run.notes.tags_in_words()));
+    }
     out
 }
 
@@ -79,10 +94,9 @@ fn summary(run: &Run, out: &mut String) {
         Some(verdict) if run.imported.is_none() => {
             let answer = first::capitalised(verdict.answer.word());
             let summary = first::without_answer(&verdict.summary, &answer);
-            let need = first::need_in_words(&run.need);
             let _ = writeln!(
                 out,
-                "{}\n\n- Durability: {}\n- Performance: {}\n- Need: {need}",
+                "{}\n\n- Durability: {}\n- Performance: {}",
                 text(&summary),
                 verdict.durability,
                 verdict.performance,
@@ -110,14 +124,22 @@ pub(super) fn comparison(c: &Comparison) -> String {
         let place = [&r.target_path, &r.target_detail]
             .map(|p| text(p))
             .join(" ");
+        let tags = match r.tags.is_empty() {
+            true => String::new(),
+            false => format!("; {}", text(&r.tags_in_words())),
+        };
         let _ = writeln!(
             out,
-            "- {}: {place} ({}, run {}){state}",
+            "- {}: {place} ({}, run {}){tags}{state}",
             text(&r.name),
             r.origin,
             text(&r.run_id)
         );
     }
+    for notice in &c.notices {
+        let _ = writeln!(out, "\n**Note:** {}", text(notice));
+    }
+    matrix(c, &mut out);
     for run in 1..c.runs.len() {
         let (base, other) = (
             text(differences::name(c, 0)),
@@ -156,6 +178,56 @@ pub(super) fn comparison(c: &Comparison) -> String {
     out
 }
 
+/// Many runs: a line for each figure that is shown first of one of them, a column for each run.
+fn matrix(c: &Comparison, out: &mut String) {
+    if c.runs.len() < 3 {
+        return;
+    }
+    let mut lines: Vec<(&str, u32, &str)> = Vec::new();
+    let shown = (1..c.runs.len()).flat_map(|run| winner::shown_first(c, run));
+    for d in shown {
+        let key = (d.workload.as_str(), d.jobs, d.metric.as_str());
+        if !lines.contains(&key) {
+            lines.push(key);
+        }
+    }
+    lines.sort_by_key(|(workload, jobs, _)| (*workload, *jobs));
+    let names: String = c
+        .runs
+        .iter()
+        .map(|r| format!(" {} |", text(&r.name)))
+        .collect();
+    let rules = " ---: |".repeat(c.runs.len());
+    let _ = writeln!(out, "\n| |{names}\n| :--- |{rules}");
+    for line in lines.iter().take(ROWS_MAX) {
+        let of = |run: usize| {
+            c.differences.iter().find(|d| {
+                d.run_b == run && (d.workload.as_str(), d.jobs, d.metric.as_str()) == *line
+            })
+        };
+        let Some(first) = (1..c.runs.len()).find_map(of) else {
+            continue;
+        };
+        let base = text(&differences::shown(first.a, &first.unit));
+        let others: String = (1..c.runs.len())
+            .map(|run| match of(run) {
+                Some(d) => {
+                    let change = d
+                        .ratio
+                        .map_or_else(String::new, |r| format!(" ({})", format::change(r)));
+                    format!(" {}{change} |", text(&differences::shown(d.b, &d.unit)))
+                }
+                None => " – |".to_owned(),
+            })
+            .collect();
+        let _ = writeln!(
+            out,
+            "| {} | {base} |{others}",
+            text(&differences::label(first))
+        );
+    }
+}
+
 /// A column: heading and cell.
 type Column = (&'static str, fn(&Row) -> Option<String>);
 
@@ -178,9 +250,7 @@ const COLUMNS: [Column; 12] = [
     }),
     ("p99", |r| ns(write_of(r)?.p99_ns)),
     ("Redo MB/s", |r| redo_mbps(r).map(digits)),
-    ("Commits/write", |r| {
-        Some(digits(r.redo().commits_per_write.as_ref()?.mean))
-    }),
+    ("Commits/write", |r| Some(digits(r.commits_per_write()?))),
     ("CPU busy %", |r| r.processors().cpu_busy_pct.map(digits)),
 ];
 

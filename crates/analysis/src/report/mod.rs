@@ -77,6 +77,19 @@ pub fn markdown(run: &Run) -> String {
     markdown::of(run)
 }
 
+/// What is above the figures of a run in Markdown: its need, host, device, volume, log, label and
+/// tags; a line for each, not escaped.
+#[must_use]
+pub fn facts(run: &Run) -> Vec<String> {
+    markdown::facts(run)
+}
+
+/// A comparison as Markdown, for a ticket.
+#[must_use]
+pub fn comparison_markdown(comparison: &measure::comparison::Comparison) -> String {
+    markdown::comparison(comparison)
+}
+
 /// A figure of a run's report as an SVG file of its own.
 ///
 /// # Errors

@@ -105,7 +105,7 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "elapsed_s" => digits(row.elapsed_s?),
         "redo_size_bytes" => count(row.redo().redo_size_bytes?),
         "commits" => count(row.commits?),
-        "commits_per_write" => digits(row.redo().commits_per_write.as_ref()?.mean),
+        "commits_per_write" => digits(row.commits_per_write()?),
         "redo_wastage_bytes" => count(row.redo().redo_wastage_bytes?),
         "flushes" => count(row.redo().flushes?),
         "nowait_window_bytes" => count(row.redo().nowait_window_bytes?),

@@ -24,6 +24,8 @@ pub(super) enum Decision {
     /// A run is invalid or was not finished.
     Invalid,
     TooFewRounds(u32),
+    /// No figure that decides has an interval.
+    NoInterval,
     /// No difference of those that decide is significant.
     NoDifference,
     BaseWins,
@@ -53,6 +55,10 @@ pub(super) fn decision(c: &Comparison, run: usize) -> Decision {
         let better = |a: &RowAnswer| a.winner == Some(winner) || a.outcome == RowOutcome::Mixed;
         answers(c, run).any(better)
     };
+    let mut all = answers(c, run).peekable();
+    if all.peek().is_some() && all.all(|a| a.outcome == RowOutcome::NoInterval) {
+        return Decision::NoInterval;
+    }
     match (has(run), has(0)) {
         (true, true) => Decision::Split,
         (true, false) => Decision::OtherWins,
@@ -71,6 +77,7 @@ pub(super) fn answer(c: &Comparison, run: usize) -> String {
     match decision(c, run) {
         Decision::Invalid => "No winner: a run is invalid or unfinished".to_owned(),
         Decision::TooFewRounds(_) => "Too few rounds to decide".to_owned(),
+        Decision::NoInterval => "No interval, so nothing can be decided".to_owned(),
         Decision::NoDifference => "No difference found".to_owned(),
         Decision::BaseWins => format!("{} wins", name(c, 0)),
         Decision::OtherWins => format!("{} wins", name(c, run)),
@@ -83,7 +90,7 @@ fn class(decision: Decision) -> &'static str {
         Decision::BaseWins | Decision::OtherWins => "yes",
         Decision::Split => "conditional",
         Decision::Invalid => "no",
-        Decision::TooFewRounds(_) | Decision::NoDifference => "none",
+        Decision::TooFewRounds(_) | Decision::NoInterval | Decision::NoDifference => "none",
     }
 }
 
@@ -102,6 +109,9 @@ pub(super) fn reason(c: &Comparison, run: usize) -> String {
         Decision::TooFewRounds(n) => format!(
             "{} of each were made, and at least {ROUNDS_MIN} are needed (--rounds {ROUNDS_MIN}). The figures below are what was measured so far.",
             format::plural(u64::from(n), "round"),
+        ),
+        Decision::NoInterval => format!(
+            "A difference is decided by its interval, and these runs were too short for one. Measure both in rounds (redolab compare --on NAME=PATH --on NAME=PATH, at least {ROUNDS_MIN} rounds), or for longer. The figures below are what was measured."
         ),
         Decision::NoDifference => {
             format!("{all} That does not prove that they are equal: see the intervals.")

@@ -83,6 +83,7 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
         target_kind: s(),
         target_path: s(),
         target_detail: s(),
+        tags: [(s(), s())].into(),
         has_events: false,
     }
 }

@@ -37,10 +37,13 @@ impl RunNotes {
     /// `key=value, key=value`; empty without tags.
     #[must_use]
     pub fn tags_in_words(&self) -> String {
-        let pairs = self
-            .tags
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
+        RunNotes::in_words(&self.tags)
+    }
+
+    /// The same of tags alone.
+    #[must_use]
+    pub fn in_words(tags: &BTreeMap<String, String>) -> String {
+        let pairs = tags.iter().map(|(key, value)| format!("{key}={value}"));
         crate::words::sanitize::line(&pairs.collect::<Vec<_>>().join(", "))
     }
 }

@@ -131,6 +131,14 @@ impl Row {
         self.waits.get(event.key())
     }
 
+    /// Mean number of waiting commits that a log write made durable; `None` where none waited.
+    #[must_use]
+    pub fn commits_per_write(&self) -> Option<f64> {
+        let waited = self.redo_synch_writes_iops > Some(0.0);
+        let factor = self.redo().commits_per_write.as_ref();
+        factor.filter(|_| waited).map(|factor| factor.mean)
+    }
+
     /// The log writer's figures; each is `None` where nobody observed it.
     #[must_use]
     pub fn redo(&self) -> &RedoFigures {

@@ -9,6 +9,7 @@ use crate::collect::place;
 use crate::collect::server::{self, Collected};
 use crate::experiment::quantities::time_over_zero;
 use crate::output::file::Audience;
+use crate::output::lines::tell;
 use crate::output::listings;
 use crate::signals;
 use clap::builder::PossibleValuesParser;
@@ -172,7 +173,7 @@ fn write_all(folder: &Path, files: &[KitFile], audience: Audience) -> Result<(),
 /// Prints the path of a file that was written.
 fn announce(path: &Path) {
     let path = path.display().to_string();
-    eprintln!("Wrote {}", sanitize::line(&path));
+    tell(&format!("Wrote {}", sanitize::line(&path)));
 }
 
 fn interrupt() -> Result<signals::Interrupt, CommandError> {
@@ -227,10 +228,10 @@ fn server(
     let mut server = open(&wanted.url).map_err(failed)?;
     place::make_empty(&wanted.output)?;
     let seconds = wanted.time.as_secs();
-    eprintln!(
+    tell(&format!(
         "Reading {} for {seconds:.0} s; nothing is changed on the server",
         sanitize::line(&server.shown())
-    );
+    ));
     let collected = server::collect(server.as_mut(), duration(wanted.time), &interrupt);
     let collected = collected.map_err(failed)?;
     let mut files = files_of(&collected, server.as_ref());
@@ -248,12 +249,15 @@ fn server(
         note_refused(moment, reading);
     }
     if let Some(refused) = &collected.waits_refused {
-        eprintln!("Waits were not sampled: {}", sanitize::line(&refused.why));
+        tell(&format!(
+            "Waits were not sampled: {}",
+            sanitize::line(&refused.why)
+        ));
     }
     if collected.devices.is_none() {
-        eprintln!(
+        tell(
             "The server may be on another machine, so no devices were read: run `redolab collect \
-             linux` there at the same time"
+             linux` there at the same time",
         );
     }
     Ok(ended(collected.interrupted))
@@ -262,7 +266,10 @@ fn server(
 fn note_refused(moment: &str, reading: &ServerReading) {
     for refused in &reading.refused {
         let why = sanitize::line(&refused.why);
-        eprintln!("Not read at the {moment}: {}: {why}", refused.name);
+        tell(&format!(
+            "Not read at the {moment}: {}: {why}",
+            refused.name
+        ));
     }
 }
 

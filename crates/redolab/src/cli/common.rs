@@ -15,6 +15,7 @@ use crate::experiment::load::{CommitApi, MAX_THREADS};
 use crate::experiment::plan::LogPlan;
 use crate::output::columns::Columns;
 use crate::output::file::{self, Audience, Inputs};
+use crate::output::lines::tell;
 use crate::output::overview::View;
 use crate::output::{csv, json, markdown, progress, table};
 use crate::store::Store;
@@ -23,7 +24,6 @@ use device::IoEngine;
 use measure::Nanos;
 use measure::run::Run;
 use measure::units::parse_bytes;
-use measure::words::sanitize;
 use redo::{LogFileSync, LogWriter, Shape, ShapeError, Triggers};
 use std::cell::RefCell;
 use std::io::Write;
@@ -94,8 +94,7 @@ impl OutputArgs {
     /// Prints lines of diagnostics unless quiet.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
-            // Lines name paths, which may hold anything.
-            eprintln!("{}", sanitize::text(line));
+            tell(line);
         }
     }
 
@@ -188,7 +187,7 @@ impl OutputArgs {
                     Some(_) => table::Style::detect(false, None),
                     None => table::Style::of_stdout(),
                 };
-                bytes.write_all(text(style).as_bytes())
+                bytes.write_all(style.fitted(text(style)).as_bytes())
             }
         };
         written.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;

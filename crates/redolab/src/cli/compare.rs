@@ -82,6 +82,7 @@ pub(crate) struct CompareArgs {
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
     /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
     /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
+    /// [default: ssd-1]
     #[arg(
         long,
         value_name = "NAME[=SOURCE]",
@@ -216,7 +217,7 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
             bytes.push(b'\n');
             bytes
         }
-        _ => found.text(style(args)).into_bytes(),
+        _ => style(args).fitted(found.text(style(args))).into_bytes(),
     };
     output.emit(&bytes, Audience::of(found.is_evidence()))?;
     Ok(ExitCode::from(if found.is_doubtful() {
@@ -234,16 +235,13 @@ fn style(args: &CompareArgs) -> table::Style {
 }
 
 fn no_such_format() -> CommandError {
-    let why = "compare: --format accepts table, json or csv; the other formats describe one run";
+    let why = "compare: --format accepts table, json, csv or markdown; the other formats describe one run";
     CommandError::usage(why)
 }
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
     let format = args.options.output.format;
-    if matches!(
-        format,
-        Format::FioJson | Format::Openmetrics | Format::Markdown
-    ) {
+    if matches!(format, Format::FioJson | Format::Openmetrics) {
         // Before anything is measured.
         return Err(no_such_format());
     }
@@ -281,9 +279,13 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::FioJson | Format::Openmetrics | Format::Markdown => return Err(no_such_format()),
+        Format::Markdown => bytes = analysis::report::comparison_markdown(found).into_bytes(),
+        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
-            bytes = comparison::text(found, style(args), output.verbose).into_bytes();
+            let style = style(args);
+            bytes = style
+                .fitted(comparison::text(found, style, output.verbose))
+                .into_bytes();
         }
     }
     output.emit(&bytes, audience(found))

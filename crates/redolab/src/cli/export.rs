@@ -5,6 +5,7 @@ use super::common::{audience, emit};
 use crate::interchange::trace::{self, TraceError};
 use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
+use crate::output::lines::tell;
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
 use measure::run::Run;
@@ -224,8 +225,8 @@ fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(
         place(folder, &format!("{events}/{name}"), bytes, readers)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
-        eprintln!(
-            "The events of this run are not in this store; look in the store that exported the run"
+        tell(
+            "The events of this run are not in this store; look in the store that exported the run",
         );
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
+use super::notes::NotesArgs;
 use super::redact::{self, RedactionArgs};
 use super::{CommandError, ended, values};
 use crate::experiment::judge::judge;
@@ -10,6 +11,7 @@ use crate::intake::find::{self, Input};
 use crate::intake::{redacted, run};
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
+use crate::output::lines::tell;
 use crate::output::table::Style;
 use crate::signals;
 use analysis::findings::diagnosis;
@@ -69,6 +71,8 @@ pub(crate) struct ImportArgs {
     output: OutputArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    notes: NotesArgs,
 }
 
 impl ImportArgs {
@@ -169,6 +173,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         redact_sql: args.redaction().sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
+    let notes = args.notes.notes()?;
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is reported before hours of reading.
     let store = args.store.open_to_store()?;
@@ -210,6 +215,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         false => command_line(),
     };
     let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
+    run.notes = notes;
     known_device(args, &run)?;
     if read_files.cut {
         let detail = "a file could be read only in part; see the diagnostics";
@@ -222,10 +228,10 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         redact::note(redactor);
     }
     for line in &read_files.bad {
-        eprintln!("redolab: {}", sanitize::line(line));
+        tell(&format!("redolab: {}", sanitize::line(line)));
     }
     if read_files.has_unknown {
-        eprintln!("{}", evidence::kind::looked_for());
+        tell(&evidence::kind::looked_for());
     }
     Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
 }

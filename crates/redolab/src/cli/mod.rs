@@ -39,6 +39,7 @@ mod targets;
 mod tproc_c;
 mod values;
 
+use crate::output::lines::tell;
 use crate::store::StoreError;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
@@ -173,10 +174,7 @@ pub fn run_command(
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            eprintln!(
-                "redolab: {}",
-                measure::words::sanitize::text(&error.message)
-            );
+            tell(&format!("redolab: {}", error.message));
             ExitCode::from(error.code)
         }
     }
@@ -200,7 +198,7 @@ fn of_a_value(error: &clap::Error) -> Option<String> {
 /// Prints what is wrong with the command line; arguments in it may hold anything.
 fn say_usage(error: &clap::Error) {
     if let Some(refusal) = of_a_value(error) {
-        eprintln!("redolab: {}", measure::words::sanitize::text(&refusal));
+        tell(&format!("redolab: {refusal}"));
         return;
     }
     let plain = error.render().to_string();

@@ -117,10 +117,14 @@ impl NeedArgs {
         let absent = NeedQuantity::ALL.into_iter();
         let absent = absent.filter(|q| is_open(*q) && found.iter().all(|f| f.quantity != *q));
         let absent: Vec<&str> = absent.map(NeedQuantity::words).collect();
+        let stated = analysis::verdict::needed(&need);
         let mut lines = vec![format!("The need, from {name}:")];
         for figure in found {
             lines.push(format!("  {} ({})", figure.shown(), figure.place));
             take(&mut need, figure);
+        }
+        if !stated.is_empty() {
+            lines.push(format!("  stated: {}", stated.join(", ")));
         }
         if !absent.is_empty() {
             lines.push(format!("  not in this evidence: {}", absent.join(", ")));

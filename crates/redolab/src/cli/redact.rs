@@ -6,6 +6,7 @@ use crate::intake::feed::{Failed, Feeding};
 use crate::intake::find::{self, Input};
 use crate::intake::redacted::{self, RedactedReader};
 use crate::output::file::{Audience, Existing, Inputs, OutputFile};
+use crate::output::lines::tell;
 use crate::signals;
 use clap::{Args, ValueEnum};
 use evidence::redact::{Redaction, Redactor};
@@ -102,7 +103,11 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
         rewrite(input, &args.output, name, &mut feeding)?;
         let (from, to) = (input.path.display().to_string(), args.output.join(name));
         let to = to.display().to_string();
-        eprintln!("{} -> {}", sanitize::line(&from), sanitize::line(&to));
+        tell(&format!(
+            "{} -> {}",
+            sanitize::line(&from),
+            sanitize::line(&to)
+        ));
     }
     if let Some(redactor) = &feeding.redactor {
         note(redactor);
@@ -112,7 +117,7 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
 
 /// Prints what was replaced, also where it is nothing.
 pub(crate) fn note(redactor: &Redactor) {
-    eprintln!("Replaced: {}", redactor.summary());
+    tell(&format!("Replaced: {}", redactor.summary()));
 }
 
 /// What each file is called, none as another one.

@@ -1,11 +1,12 @@
 //! `redolab report`.
 
 use super::CommandError;
-use super::common::{StoreArgs, audience};
+use super::common::{StoreArgs, audience, print};
 use super::ended;
 use crate::output::file::{self, Inputs};
+use crate::output::lines::tell;
 use crate::output::report;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use measure::words::sanitize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +22,10 @@ pub(crate) struct ReportArgs {
     /// current directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Kind of the report: html, or markdown for a ticket, which goes to standard output unless -o
+    /// names a file [default: as the name of the file says, else html]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "figure")]
+    format: Option<ReportFormat>,
     /// Write one figure of the report as SVG, such as `answer` (the figure at the top); an
     /// unknown id lists all [default file: redolab-RUN-ID.svg]
     #[arg(long, value_name = "ID")]
@@ -29,11 +34,24 @@ pub(crate) struct ReportArgs {
     store: StoreArgs,
 }
 
+/// Kinds of a whole report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// One HTML file that needs no network
+    Html,
+    /// The answer, figures and findings as Markdown, to be pasted into a ticket
+    Markdown,
+}
+
 pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     let id = store.resolve(&args.run)?;
     let (mut run, complete) = store.load_any(&id)?;
     let kind = ReportKind::of(args)?;
+    if matches!(kind, ReportKind::Markdown) && args.output.is_none() {
+        print(analysis::report::markdown(&run).as_bytes())?;
+        return Ok(ended(&run, complete));
+    }
     let path = args
         .output
         .clone()
@@ -64,6 +82,11 @@ impl ReportKind {
     fn of(args: &ReportArgs) -> Result<ReportKind, CommandError> {
         let extension = args.output.as_ref().and_then(|path| path.extension());
         let extension = extension.map(|e| e.to_string_lossy().to_ascii_lowercase());
+        match args.format {
+            Some(ReportFormat::Html) => return Ok(ReportKind::Page),
+            Some(ReportFormat::Markdown) => return Ok(ReportKind::Markdown),
+            None => {}
+        }
         match (&args.figure, extension.as_deref()) {
             (Some(_), Some("png")) => Err(CommandError::usage(
                 "a figure is written as SVG, not as PNG: name a file that ends with .svg, which browsers, \
@@ -113,5 +136,8 @@ fn no_figure(figure: &str, known: &[(String, String)]) -> CommandError {
 
 /// Says where a report is.
 pub(super) fn say_where(path: &Path) {
-    eprintln!("Report: {}", sanitize::line(&path.display().to_string()));
+    tell(&format!(
+        "Report: {}",
+        sanitize::line(&path.display().to_string())
+    ));
 }

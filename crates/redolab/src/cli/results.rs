@@ -97,7 +97,7 @@ impl ViewArgs {
                     Some(_) => table::Style::detect(false, None),
                     None => table::Style::of_stdout(),
                 };
-                text(style).into_bytes()
+                style.fitted(text(style)).into_bytes()
             }
             ViewFormat::Json => {
                 let mut bytes = serde_json::to_vec_pretty(json)

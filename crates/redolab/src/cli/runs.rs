@@ -5,6 +5,7 @@ use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, ended, notes};
 use crate::input;
 use crate::output::differences::RunDifferences;
+use crate::output::lines::tell;
 use crate::output::stored::{self, Listing};
 use crate::store::Store;
 use clap::{Args, Subcommand};
@@ -132,7 +133,11 @@ fn tag(store: &Store, id: &str, more: RunNotes) -> Result<ExitCode, CommandError
         .label
         .as_deref()
         .map_or_else(String::new, |label| format!(" {label}"));
-    eprintln!("{id}:{} {}", sanitize::line(&label), all.tags_in_words());
+    tell(&format!(
+        "{id}:{} {}",
+        sanitize::line(&label),
+        all.tags_in_words()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -156,7 +161,7 @@ fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
             Ok(id) => print(format!("{id}\n").as_bytes())?,
             Err(why) => {
                 let line = format!("{}: {why}", path.display());
-                eprintln!("redolab: {}", sanitize::line(&line));
+                tell(&format!("redolab: {}", sanitize::line(&line)));
                 code = ExitCode::from(FAILED);
             }
         }
@@ -183,7 +188,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
     found.dedup();
     for id in found {
         store.delete(&id)?;
-        eprintln!("Deleted {id}");
+        tell(&format!("Deleted {id}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ use super::{CommandError, INCOMPLETE, values};
 use crate::intake::feed::Failed;
 use crate::intake::find::{self, Input};
 use crate::intake::values::{ValuesOf, read};
+use crate::output::lines::tell;
 use crate::output::r_format::TestDigits;
 use crate::output::samples::{SampleMethod, SampleSummary};
 use crate::signals::{self, Interrupt};
@@ -144,7 +145,7 @@ pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
     let summary = SampleSummary::new(event, described, found.diagnostics, &method);
     args.view.emit(&summary, |style| summary.text(style))?;
     for line in &found.bad {
-        eprintln!("redolab: {}", sanitize::line(line));
+        tell(&format!("redolab: {}", sanitize::line(line)));
     }
     let is_whole = found.is_whole && found.bad.is_empty();
     Ok(ExitCode::from(if is_whole { 0 } else { INCOMPLETE }))
@@ -231,7 +232,7 @@ fn of_event(
             ValuesOf::Whole => {}
             ValuesOf::Cut(why) => {
                 found.is_whole = false;
-                eprintln!("redolab: {}", sanitize::line(&why));
+                tell(&format!("redolab: {}", sanitize::line(&why)));
             }
             // What a directory has beside evidence is no failure.
             ValuesOf::Nothing(Failed::Refused(_)) if !input.named => {}

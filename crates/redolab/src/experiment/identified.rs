@@ -17,6 +17,7 @@ use crate::safety::{self, ForeignLog, PlannedWrites, Room};
 use device::Caps;
 use measure::driver::{Driver, DriverKind, OpenedTarget};
 use measure::stack::Stack;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -396,13 +397,28 @@ impl IdentifiedTarget {
         plan: &MeasurementPlan,
         console: &dyn Console,
     ) -> Result<Option<String>, Failure> {
+        self.announce_once((writes, lines), plan, console, &mut BTreeSet::new())
+    }
+
+    /// The same of one of several targets: what was `said` of another one is not repeated.
+    ///
+    /// # Errors
+    /// As [`IdentifiedTarget::announce`].
+    pub(super) fn announce_once(
+        &self,
+        (writes, lines): (&PlannedWrites, &[String]),
+        plan: &MeasurementPlan,
+        console: &dyn Console,
+        said: &mut BTreeSet<Vec<String>>,
+    ) -> Result<Option<String>, Failure> {
         let warning = self.place.warning();
-        for line in warning
+        let all = warning
             .into_iter()
             .chain(safety::announcement(writes, self.room))
-            .chain(lines.iter().cloned())
-        {
-            console.say(&line);
+            .chain(lines.iter().cloned());
+        let all: Vec<String> = all.collect();
+        if said.insert(all.clone()) {
+            all.iter().for_each(|line| console.say(line));
         }
         self.check_rooms(writes, &plan.log)?;
         let mut warning = None;

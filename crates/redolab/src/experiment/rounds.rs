@@ -26,7 +26,8 @@ use analysis::compare::live::{LiveSide, Round};
 use device::IoEngine;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use std::collections::BTreeMap;
+use measure::words::size;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A target that was looked at and may be written to.
 struct ReadyTarget<'a> {
@@ -212,12 +213,13 @@ fn announce<'a>(
         console.allow(&first.limits.budget);
         say_rows(first.plan, console);
     }
+    let mut said = BTreeSet::new();
     let ready = identified.into_iter().zip(prepared).map(
         |((name, target), prepared)| -> Result<_, Failure> {
             let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
             let warning = match &target {
                 Identified::Path(target) => {
-                    target.announce(writes, lines, prepared.plan, console)?
+                    target.announce_once((writes, lines), prepared.plan, console, &mut said)?
                 }
                 Identified::Server(server) => server.announce(prepared.plan, console)?,
                 Identified::Opened { shown, driver, .. } => {
@@ -246,13 +248,12 @@ fn announced(ready: &[ReadyTarget<'_>], largest: &Prepared<'_>, rounds: u32) -> 
         let all = each * f64::from(rounds) * ready.len() as f64;
         format!(", at most {all:.0} s in all")
     });
-    let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
     let bytes = match largest.all_bytes {
         0 => String::new(),
         all => format!(
-            ". They write at most {:.1} GiB to each target and {:.1} GiB in all",
-            gib(largest.writes.write_bytes),
-            gib(all)
+            ". They write at most {} to each target and {} in all",
+            size(largest.writes.write_bytes),
+            size(all)
         ),
     };
     format!(
@@ -379,8 +380,6 @@ impl Rounds<'_> {
         sides: &mut [LiveSide],
     ) -> Result<(), Stopped> {
         for round in 0..rounds {
-            self.console
-                .say(&format!("Round {} of {rounds}", round + 1));
             let mut order: Vec<usize> = (0..ready.len()).collect();
             if round % 2 == 1 {
                 order.reverse();
@@ -390,6 +389,9 @@ impl Rounds<'_> {
                 let each = time_of(&ready[at].prepared.plan.rows);
                 let left = Nanos(each.0.saturating_mul(left as u64));
                 self.console.remaining(left);
+                let name = &ready[at].name;
+                self.console
+                    .say(&format!("Round {} of {rounds}: {name}", round + 1));
                 let done = self.one(&ready[at], &logs[at].0, round + 1)?;
                 sides[at].rounds.push(done);
             }
@@ -401,11 +403,13 @@ impl Rounds<'_> {
     fn one(&self, ready: &ReadyTarget<'_>, log: &LoadTarget, round: u32) -> Result<Round, Stopped> {
         let (prepared, plan) = (&ready.prepared, ready.prepared.plan);
         let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
-        if let Some(label) = &mut run.notes.label {
-            // A label is a name, with which options of a target may have signs of their own.
-            let signs = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
-            *label = format!("{label}-{}-{round}", ready.name.replace(signs, "-"));
-        }
+        // A label is a name, and options in the name of a target may have other signs.
+        let signs = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_');
+        let own = format!("{}-{round}", ready.name.replace(signs, "-"));
+        run.notes.label = Some(match run.notes.label.take() {
+            Some(label) => format!("{label}-{own}"),
+            None => own,
+        });
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;

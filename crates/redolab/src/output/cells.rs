@@ -76,11 +76,7 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "elapsed_s" => RowCell::real(row.elapsed_s),
         "redo_size_bytes" => RowCell::count(redo.redo_size_bytes),
         "commits" => RowCell::count(row.commits),
-        "commits_per_write" => {
-            let waited = row.redo_synch_writes_iops > Some(0.0);
-            let factor = redo.commits_per_write.as_ref().filter(|_| waited);
-            RowCell::real(factor.map(|f| f.mean))
-        }
+        "commits_per_write" => RowCell::real(row.commits_per_write()),
         "redo_wastage_bytes" => RowCell::count(redo.redo_wastage_bytes),
         "flushes" => RowCell::count(redo.flushes),
         "nowait_window_bytes" => RowCell::count(redo.nowait_window_bytes),

@@ -135,6 +135,9 @@ fn runs(c: &Comparison) -> String {
             out.push_str(&format!("  on {}", sanitize::line(&run.target_detail)));
         }
         out.push('\n');
+        if !run.tags.is_empty() {
+            out.push_str(&format!("  {}\n", run.tags_in_words()));
+        }
         if !run.complete {
             out.push_str("  INCOMPLETE: not finished; what it had written is compared\n");
         }

@@ -211,7 +211,7 @@ fn descriptor(path: &Path) -> Result<Option<File>, OutputError> {
         Ok(fd) => Ok(Some(File::from(fd))),
         Err(e) => Err(system(path, "opening", e)),
     };
-    let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    let stdout = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
     let stderr = ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"];
     if stdout.iter().any(|p| path == Path::new(p)) {
         return own(io::stdout().as_fd().try_clone_to_owned());

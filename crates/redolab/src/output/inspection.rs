@@ -6,6 +6,7 @@ mod members;
 
 use super::cells::grouped;
 use super::table;
+use super::verdict::{LINE_MAX, wrap};
 use crate::archived::ArchiveSurvey;
 use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};
@@ -21,7 +22,7 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
     if let Some(control) = &found.control {
         out.push_str(&self::control(control, style));
     }
-    out.push_str(&contents(found));
+    out.push_str(&contents(found, style));
     if !found.groups.is_empty() {
         out.push('\n');
         out.push_str(&groups(found, style));
@@ -138,12 +139,9 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
                 i.life_id.clone().unwrap_or_else(|| "-".to_owned()),
             ]
         });
-        out.push_str(&table::draw(
-            &["Incarnation", "After", "First block", "Life"],
-            lines.collect(),
-            4,
-            style,
-        ));
+        let headings = ["Incarnation", "After", "First block", "Life"];
+        let (headings, lines) = table::fit(&headings, lines.collect(), &["First block"], style);
+        out.push_str(&table::draw(&headings, lines, 4, style));
     } else if let Some(only) = control.incarnations.first() {
         let life = only.life_id.as_deref().unwrap_or("none");
         out.push_str(&format!("  incarnation   {}, life {life}\n", only.number));
@@ -151,7 +149,7 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
     out
 }
 
-fn contents(found: &InspectedLog) -> String {
+fn contents(found: &InspectedLog, style: table::Style) -> String {
     let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
     let end = match found.end {
         "clean" => "clean: nothing was written after the last whole batch",
@@ -168,11 +166,12 @@ fn contents(found: &InspectedLog) -> String {
         rba(&found.end_rba),
     );
     if let (true, Some(control)) = (found.beyond_proof, &found.control) {
-        out.push_str(&format!(
-            "  Control information proves redo durable up to {}. Redo behind it\n  could be lost \
-             without notice if a whole log file were replaced by an older copy.\n",
+        let proved = format!(
+            "Control information proves redo durable up to {}. Redo behind it could be lost without \
+             notice if a whole log file were replaced by an older copy.",
             control.durable_rba
-        ));
+        );
+        wrap(&mut out, "  ", &proved, style.width.min(LINE_MAX));
     }
     out
 }

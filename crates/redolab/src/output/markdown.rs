@@ -76,7 +76,11 @@ fn head(out: &mut String, run: &Run) {
         }
     }
     paragraph(out, &which(run));
-    paragraph(out, &run.notes.tags_in_words());
+    let facts = analysis::report::facts(run);
+    facts.iter().for_each(|fact| item(out, fact));
+    if !facts.is_empty() {
+        out.push('\n');
+    }
     paragraph(
         out,
         &doubts(run)
@@ -103,10 +107,12 @@ fn list(out: &mut String, title: &str, items: &[String]) {
         return;
     }
     let _ = writeln!(out, "**{}**\n", escape::line(title));
-    for item in items {
-        let _ = writeln!(out, "- {}", escape::line(item));
-    }
+    items.iter().for_each(|text| item(out, text));
     out.push('\n');
+}
+
+fn item(out: &mut String, text: &str) {
+    let _ = writeln!(out, "- {}", escape::line(text));
 }
 
 /// Findings against the target first; plain facts only when `verbose`.

@@ -4,6 +4,7 @@
 //! Invariants: never standard output; never colour; phases that the process does not live to end
 //! leave no line that says otherwise.
 
+use super::lines::tell;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use measure::words::sanitize;
 use std::fmt::Write;
@@ -181,7 +182,7 @@ impl Phase {
     pub fn done(self, outcome: &str) {
         self.bar.finish_and_clear();
         if self.mode != Mode::Silent {
-            eprintln!("{}", closing(&self.name, outcome, self.start.elapsed()));
+            tell(&closing(&self.name, outcome, self.start.elapsed()));
         }
     }
 }

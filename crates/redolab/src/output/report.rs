@@ -1,5 +1,6 @@
 //! Reports of stored runs and of comparisons, with the histograms that the store holds.
 
+use super::lines::tell;
 use crate::store::events::{EventColumn, Query};
 use crate::store::{Store, StoreError};
 use analysis::report::{self, ReportData};
@@ -28,7 +29,7 @@ pub fn figure(store: &Store, run: &mut Run, id: &str) -> Result<String, Vec<(Str
 fn known_data(store: &Store, run: &mut Run) -> ReportData {
     data(store, &run.run_id).unwrap_or_else(|why| {
         let why = format!("the figures that need every interval are missing: {why}");
-        eprintln!("redolab: {}", sanitize::line(&why));
+        tell(&format!("redolab: {}", sanitize::line(&why)));
         run.validity.add("intervals_unreadable", false, why);
         ReportData::default()
     })

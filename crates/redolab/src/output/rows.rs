@@ -2,7 +2,8 @@
 //!
 //! Invariants: columns that belong together are below one title; where the width does not suffice,
 //! columns stand closer, then the least important ones are left out, and a line names them and how
-//! to see them at any width; named columns are never left out. What is no terminal has no width.
+//! to see them at any width; named columns are never left out. Where nothing limits the width, all
+//! columns are there.
 
 use super::columns::{Columns, RowColumn, RowTable, grid};
 use super::table::Style;
@@ -24,10 +25,7 @@ const ABBREVIATED: [(&str, &str); 2] = [
 #[must_use]
 pub fn rows(run: &Run, columns: &Columns, style: Style) -> String {
     let grid = grid(run, columns);
-    let width = match style.frame {
-        true => style.width,
-        false => usize::MAX,
-    };
+    let width = style.limit().unwrap_or(usize::MAX);
     let (shown, gap, dropped) = fit(&grid, width);
     let mut text = draw(&shown, gap, style.frame, run.rows.len());
     let mut units = grid.units.clone();
@@ -257,7 +255,7 @@ mod tests {
             "{narrow}"
         );
         assert!(narrow.contains("Not shown at this width: "), "{narrow}");
-        for all in [style(200, true), style(80, false)] {
+        for all in [style(200, true), style(200, false)] {
             let text = rows(&full(), &Columns::Usual, all);
             assert!(!text.contains("Not shown at this width"), "{text}");
             for heading in ["p50", "p99.9", "LFPW", "/write", "CPU"] {

@@ -1,11 +1,13 @@
-//! Tables for people: waits, the device's floor, and how any table is drawn. The rows of a run have
-//! a table of their own ([`super::rows`]).
+//! Tables for people: waits and the device's floor, and how wide a table may be. `drawing` draws
+//! any table. The rows of a run have a table of their own ([`super::rows`]).
 //!
 //! Invariants: a table that would be wider than the terminal drops its least telling columns. No
 //! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
 use super::cells::{self, grouped, ns_as_ms};
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+pub use super::drawing::draw;
+pub(super) use super::drawing::{fit, too_wide};
+use super::lines;
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats, problems};
 use measure::words::{label, sanitize};
@@ -19,17 +21,20 @@ pub struct Style {
     pub frame: bool,
 }
 
-/// Tables are not wider, however wide the terminal is: longer lines are hard to follow.
+/// Tables are not wider where nothing limits them: longer lines are hard to follow.
 const WIDEST: usize = 200;
+/// Tables are not narrower: every terminal is as wide.
+const NARROWEST: usize = 80;
 
 impl Style {
-    /// For standard output: as wide as the terminal, at least 80; 200 plain columns elsewhere.
+    /// As wide as `columns`, at least 80; where they are not known, 80 on a terminal, and 200 plain
+    /// columns elsewhere.
     #[must_use]
     pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
         let width = match columns {
-            Some(columns) if is_terminal => usize::from(columns).max(80),
-            _ if is_terminal => 80,
-            _ => WIDEST,
+            Some(columns) => usize::from(columns).max(NARROWEST),
+            None if is_terminal => NARROWEST,
+            None => WIDEST,
         };
         Style {
             width,
@@ -40,9 +45,23 @@ impl Style {
     /// For this process's standard output.
     #[must_use]
     pub fn of_stdout() -> Style {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        Style::detect(terminal, size.map(|s| s.ws_col).filter(|c| *c > 0))
+        Style::detect(terminal, lines::columns(std::io::stdout()))
+    }
+
+    /// Most characters of a line, where the reader's terminal limits them.
+    #[must_use]
+    pub fn limit(self) -> Option<usize> {
+        (self.frame || self.width < WIDEST).then_some(self.width)
+    }
+
+    /// The text with no line longer than [`Style::limit`], as far as its words allow.
+    #[must_use]
+    pub fn fitted(self, text: String) -> String {
+        match self.limit() {
+            Some(width) => lines::fold(&text, width),
+            None => text,
+        }
     }
 }
 
@@ -152,35 +171,6 @@ fn waits_of(run: &Run, events: &[WaitEvent], style: Style) -> Option<String> {
     Some(format!("{title}\n{}", draw(&headings, lines, 3, style)))
 }
 
-/// Leaves out columns in the order of `victims` until the rest fits.
-pub(super) fn fit<'a>(
-    headings: &[&'a str],
-    lines: Vec<Vec<String>>,
-    victims: &[&str],
-    style: Style,
-) -> (Vec<&'a str>, Vec<Vec<String>>) {
-    let width = |i: usize| {
-        let cells = lines.iter().filter_map(|l| l.get(i));
-        let words = headings[i].splitn(2, ' ').map(|w| w.chars().count());
-        cells
-            .map(|c| c.chars().count())
-            .chain(words)
-            .max()
-            .unwrap_or(0)
-            + 2
-    };
-    let mut shown: Vec<usize> = (0..headings.len()).collect();
-    for victim in victims {
-        if shown.iter().map(|i| width(*i)).sum::<usize>() <= style.width {
-            break;
-        }
-        shown.retain(|i| headings[*i] != *victim);
-    }
-    let pick = |line: &Vec<String>| shown.iter().filter_map(|i| line.get(*i).cloned()).collect();
-    let lines = lines.iter().map(pick).collect();
-    (shown.iter().map(|i| headings[*i]).collect(), lines)
-}
-
 fn figures(stats: &WaitStats) -> Vec<String> {
     let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
     // Of some waits only count and total are known.
@@ -251,46 +241,6 @@ pub fn floor_below(run: &Run, style: Style) -> String {
         style,
     );
     draw(&headings, lines, 2, style)
-}
-
-/// Any table in the same dress, for lists of the other commands. The first `text_columns` are
-/// aligned to the left, the rest to the right. Cells are expected to be sanitised.
-#[must_use]
-pub fn draw(
-    headings: &[&str],
-    lines: Vec<Vec<String>>,
-    text_columns: usize,
-    style: Style,
-) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    if style.frame {
-        for part in [
-            TableComponent::HeaderLines,
-            TableComponent::MiddleHeaderIntersections,
-        ] {
-            table.set_style(part, '─');
-        }
-    }
-    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    // Headings break at their blank, so that a column is as narrow as its figures allow.
-    table.set_header(headings.iter().map(|h| h.replacen(' ', "\n", 1)));
-    for line in lines {
-        table.add_row(line);
-    }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        // The rule under the headings brings a blank between columns of its own.
-        column.set_padding((0, if style.frame { 1 } else { 2 }));
-        if i >= text_columns {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]
@@ -392,25 +342,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn numbers_are_aligned_to_the_right() {
-        let style = Style {
-            width: 80,
-            frame: false,
-        };
-        let text = draw(
-            &["Name", "Value"],
-            vec![
-                vec!["a".into(), "5".into()],
-                vec!["bb".into(), "1,234,567".into()],
-            ],
-            1,
-            style,
-        );
-        let ends: Vec<usize> = text.lines().map(|l| l.chars().count()).collect();
-        assert!(ends.iter().all(|e| *e == ends[0]), "{text}");
-    }
-
-    #[test]
     fn an_invalid_run_says_so_above_its_figures() {
         let mut bad = run();
         bad.validity.add("io_error", true, "EIO on a write");
@@ -442,9 +373,13 @@ pub(crate) mod tests {
             (true, Some(20), 80),
             (true, Some(500), 500),
             (true, None, 80),
-            (false, Some(90), 200),
+            (false, Some(90), 90),
+            (false, None, 200),
         ] {
-            assert_eq!(Style::detect(terminal, columns).width, want);
+            let style = Style::detect(terminal, columns);
+            assert_eq!(style.width, want);
+            let limits = terminal || columns.is_some();
+            assert_eq!(style.limit(), limits.then_some(want));
         }
     }
 }

@@ -185,8 +185,8 @@ fn markdown_is_a_table_with_the_verdict_above() {
         assert!(printed.contains(must), "{must}: {printed}");
     }
     place
-        .run(&["compare", "last", "last", "--format", "markdown"])
-        .expect(2, &["--format"]);
+        .run(&["compare", "last", "last", "--format", "openmetrics"])
+        .expect(2, &["--format", "table, json, csv or markdown"]);
 }
 
 #[test]

@@ -204,7 +204,9 @@ fn compare_measures_it_in_rounds_with_redolabs_own_log() {
         "--jobs",
         "2",
     ];
-    let arguments = [&named[..], &SHORT, &log, &JSON].concat();
+    // A number of commits, not a time: a busy device may finish none in a moment.
+    let commits = ["--commits", "300", "--warmup", "50ms"];
+    let arguments = [&named[..], &commits, &log, &JSON].concat();
     let done = done(&place, &arguments);
     done.expect(0, &[]);
     place.expect_clean(&place.target);
@@ -215,7 +217,7 @@ fn compare_measures_it_in_rounds_with_redolabs_own_log() {
         .find(|d| d["metric"] == "commit_latency.mean");
     let other_ns = latency.expect("measured on both")["b"].as_f64();
     assert!(
-        other_ns.is_some_and(|ns| (1e5..5e6).contains(&ns)),
+        other_ns.is_some_and(|ns| (1e5..1e8).contains(&ns)),
         "{latency:?}"
     );
     // What only one of them has is no difference.

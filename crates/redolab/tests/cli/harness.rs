@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// everything written back that others left in the caches, which may take minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The variable that names an installed binary, which the tests then start instead of cargo's.
+const INSTALLED: &str = "REDOLAB_TEST_BINARY";
+
 /// Arguments of a `check` that takes a few seconds.
 pub const QUICK: [&str; 14] = [
     "--quick",
@@ -51,11 +54,12 @@ impl Place {
 
     /// A command of redolab's that finds this store and nothing of the user's.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redolab"));
+        let mut command = Command::new(program());
         command
             .args(arguments)
             .current_dir(self.path())
             .env("REDOLAB_STORE", &self.store)
+            .env_remove("COLUMNS")
             .env_remove("LD_PRELOAD")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -79,10 +83,20 @@ impl Place {
         self.run(&arguments)
     }
 
-    /// A run in the store that took no device and little time; its name.
+    /// A run in the store that took no device and few commits; its name. Their number is given, not
+    /// a time: a busy machine lets none through in a moment.
     pub fn store_a_run(&self) -> String {
         let done = self.run(&[
-            "run", "--null", "--jobs", "1", "--time", "100ms", "--warmup", "0", "--format", "json",
+            "run",
+            "--null",
+            "--jobs",
+            "1",
+            "--commits",
+            "2000",
+            "--warmup",
+            "0",
+            "--format",
+            "json",
             "-q",
         ]);
         done.expect(0, &[]);
@@ -99,6 +113,12 @@ impl Place {
             target.display()
         );
     }
+}
+
+/// The binary: the one that cargo built, or an installed one.
+pub fn program() -> PathBuf {
+    let installed = std::env::var_os(INSTALLED).filter(|path| !path.is_empty());
+    installed.map_or_else(|| env!("CARGO_BIN_EXE_redolab").into(), PathBuf::from)
 }
 
 pub fn entries(path: &Path) -> Vec<String> {

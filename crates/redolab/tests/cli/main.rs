@@ -19,6 +19,7 @@ mod explain;
 mod factors;
 mod files;
 mod findings;
+mod first_hour;
 mod harness;
 mod import;
 mod input;

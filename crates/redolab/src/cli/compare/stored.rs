@@ -69,7 +69,7 @@ pub(super) fn compare_labels(
 }
 
 fn compared(sides: Vec<Side>, options: &Options) -> Result<Comparison, CommandError> {
-    let sides: Vec<Side> = sides.into_iter().map(by_role).collect();
+    let sides = with_labels(sides.into_iter().map(by_role).collect());
     for (i, side) in sides.iter().enumerate() {
         let same = |s: &&Side| s.run.run_id == side.run.run_id;
         if sides.iter().take(i).any(|s| same(&s)) {
@@ -80,6 +80,23 @@ fn compared(sides: Vec<Side>, options: &Options) -> Result<Comparison, CommandEr
         }
     }
     Ok(stored::compare(&sides, options))
+}
+
+/// Runs under their labels, where a label names one of them alone.
+fn with_labels(mut sides: Vec<Side>) -> Vec<Side> {
+    let label = |side: &Side| match side.name == side.run.run_id {
+        true => side.run.notes.label.clone(),
+        false => Some(side.name.clone()),
+    };
+    let labels: Vec<Option<String>> = sides.iter().map(label).collect();
+    for (side, own) in sides.iter_mut().zip(&labels) {
+        if let Some(name) = own
+            && labels.iter().filter(|other| *other == own).count() == 1
+        {
+            side.name.clone_from(name);
+        }
+    }
+    sides
 }
 
 /// A run of the store, else an exported file.

@@ -6,6 +6,7 @@
 
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
+use crate::output::lines::tell;
 use device::DeviceError;
 use device::raw::{RawDevice, is_block_device};
 use measure::words::sanitize;
@@ -41,7 +42,7 @@ pub(super) fn give_up(directory: &Path, at: Rba) -> Result<Salvage, CommandError
     };
     let (_, given_up) = Log::builder(layout).salvage(at).map_err(refused)?;
     let path = directory.display().to_string();
-    eprintln!("redolab: {}: {given_up}", sanitize::line(&path));
+    tell(&format!("redolab: {}: {given_up}", sanitize::line(&path)));
     Ok(given_up)
 }
 

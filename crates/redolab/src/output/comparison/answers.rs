@@ -1,6 +1,6 @@
 //! The top of a comparison: which run is better, by how much, with absolute figures and intervals.
 
-use super::super::table::{Style, draw};
+use super::super::table::{Style, draw, too_wide};
 use super::figure;
 use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
 use measure::words::{self, sanitize};
@@ -27,14 +27,49 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     let headings = [
         "Workload", "Jobs", "Figure", "Base", "Other", "Ratio", "Change", &level, "Result",
     ];
-    let shown = all.into_iter().take(most).collect();
+    let shown: Vec<Vec<String>> = all.into_iter().take(most).collect();
     let mut out = format!("\n{}\n", summary(c));
-    out.push_str(&draw(&headings, shown, 1, style));
+    match too_wide(&headings, &shown, style) {
+        None => out.push_str(&draw(&headings, shown, 1, style)),
+        Some(_) => shown
+            .iter()
+            .for_each(|line| stack(&mut out, &headings, line)),
+    }
     if count > most {
         out.push_str(&format!("({most} of {count} lines; all {count} with -v)\n"));
     }
     out.push_str(&format!("{}\n", sanitize::line(&c.method.figures)));
     out
+}
+
+/// A line of the table for a terminal that is too narrow for it: the row, and below it its figures.
+fn stack(out: &mut String, headings: &[&str], line: &[String]) {
+    let [
+        workload,
+        jobs,
+        figure,
+        base,
+        other,
+        ratio,
+        change,
+        interval,
+        result,
+    ] = line
+    else {
+        return;
+    };
+    let level = headings[7];
+    let jobs = jobs.parse().map_or_else(|_| jobs.clone(), words::jobs);
+    let row = [workload.as_str(), &jobs, result].join(", ");
+    if !result.is_empty() {
+        out.push_str(&format!("{row}\n"));
+    }
+    out.push_str(&format!(
+        "  {figure}: base {base}, other {other}, ratio {ratio} ({change})\n"
+    ));
+    if interval != "-" {
+        out.push_str(&format!("    {level}: {interval}\n"));
+    }
 }
 
 fn name(c: &Comparison, run: usize) -> String {

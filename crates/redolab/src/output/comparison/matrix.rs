@@ -1,12 +1,14 @@
 //! Many runs as a matrix: a line for each figure of a row, a column for each run, the base first.
 
-use super::super::table::{Style, draw};
+use super::super::table::{Style, draw, too_wide};
 use super::{figure, told};
 use measure::comparison::{Comparison, Difference};
 use measure::words::{self, sanitize};
 
 /// Lines that the short view prints.
-const LINES: usize = 10;
+const LINES: usize = 16;
+/// Figures that the short view leaves out where log file sync is among them.
+const REPEATED: [&str; 2] = ["redo_data_mbps", "commit_latency.mean"];
 
 /// The matrix of more than two runs; empty of two, whose table has more to say.
 pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
@@ -16,17 +18,18 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     let all = lines(c, verbose);
     let most = if verbose { usize::MAX } else { LINES };
     let count = all.len();
-    let names = c.runs.iter().map(|r| sanitize::line(&r.name));
-    let headings: Vec<String> = ["Workload", "Jobs", "Figure"]
-        .map(str::to_owned)
+    let names: Vec<String> = c.runs.iter().map(|r| sanitize::line(&r.name)).collect();
+    let headings: Vec<&str> = ["Workload", "Jobs", "Figure"]
         .into_iter()
-        .chain(names)
+        .chain(names.iter().map(String::as_str))
         .collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let shown = all.iter().take(most).map(|line| cells(c, line));
+    let shown: Vec<Vec<String>> = all.iter().take(most).map(|line| cells(c, line)).collect();
     let mut out =
         "\nAll runs, with the change against the first (~: not shown to differ):\n".to_owned();
-    out.push_str(&draw(&headings, shown.collect(), 1, style));
+    match too_wide(&headings, &shown, style) {
+        None => out.push_str(&draw(&headings, shown, 1, style)),
+        Some(limit) => narrow(&mut out, &names, &shown, (limit, style)),
+    }
     if count > most {
         out.push_str(&format!("({most} of {count} lines; all {count} with -v)\n"));
     }
@@ -34,6 +37,53 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
         out.push_str("(intervals, p and size of each difference with -v)\n");
     }
     out
+}
+
+/// The matrix of a terminal that is too narrow for it: a table for each row, with the change below
+/// each figure, and as many runs beside the base in each as fit.
+fn narrow(
+    out: &mut String,
+    names: &[String],
+    lines: &[Vec<String>],
+    (limit, style): (usize, Style),
+) {
+    let below = |cell: &String| cell.replacen(" (", "\n(", 1);
+    for row in lines.chunk_by(|a, b| a[..2] == b[..2]) {
+        let jobs = row[0][1]
+            .parse()
+            .map_or_else(|_| row[0][1].clone(), words::jobs);
+        out.push_str(&format!("\n{}, {jobs}\n", row[0][0]));
+        let width = |at: usize| {
+            let cells = row.iter().filter_map(|line| line.get(at)).map(below);
+            let cells = cells.flat_map(|cell| cell.lines().map(|l| l.chars().count()).max());
+            let heading = at.checked_sub(3).and_then(|run| names.get(run));
+            cells
+                .max()
+                .unwrap_or(0)
+                .max(heading.map_or(0, |h| h.chars().count()))
+                + 2
+        };
+        let mut others = (4..3 + names.len()).peekable();
+        while others.peek().is_some() {
+            let mut columns = vec![2, 3];
+            let mut room = limit.saturating_sub(width(2) + width(3));
+            while let Some(at) = others.next_if(|at| width(*at) <= room || columns.len() < 3) {
+                room = room.saturating_sub(width(at));
+                columns.push(at);
+            }
+            let heading = |at: &usize| match at.checked_sub(3).and_then(|run| names.get(run)) {
+                Some(name) => name.as_str(),
+                None => "Figure",
+            };
+            let headings: Vec<&str> = columns.iter().map(heading).collect();
+            let cell =
+                |line: &Vec<String>, at: &usize| line.get(*at).map(below).unwrap_or_default();
+            let table = row
+                .iter()
+                .map(|line| columns.iter().map(|at| cell(line, at)).collect());
+            out.push_str(&draw(&headings, table.collect(), 1, style));
+        }
+    }
 }
 
 /// Differences of one figure of one row, of each run that has it.
@@ -54,7 +104,25 @@ fn lines(c: &Comparison, verbose: bool) -> Vec<Line<'_>> {
             None => lines.push(vec![d]),
         }
     }
-    lines.retain(|line| verbose || line.iter().any(|d| told(d)));
+    let has_sync = |d: &Difference, all: &[Line<'_>]| {
+        let same = |other: &Difference| {
+            (&other.workload, other.jobs) == (&d.workload, d.jobs)
+                && other.metric == "log_file_sync.mean"
+        };
+        all.iter()
+            .filter_map(|line| line.first())
+            .any(|other| same(other))
+    };
+    // The rate of redo and the latency of a commit repeat what the figures beside them show.
+    let repeats = |d: &Difference, all: &[Line<'_>]| {
+        REPEATED.contains(&d.metric.as_str()) && has_sync(d, all)
+    };
+    if !verbose {
+        let kept = lines.iter().filter(|line| {
+            line.iter().any(|d| told(d)) && !line.first().is_some_and(|d| repeats(d, &lines))
+        });
+        return kept.cloned().collect();
+    }
     lines
 }
 
