@@ -48,6 +48,8 @@ const LEVEL_MIN: usize = 10;
 const BURST_DRIFT: f64 = 0.35;
 /// Part of the intervals of the second level that may be further from its median.
 const EXCEPTIONS: f64 = 0.1;
+/// Intervals of a dip at most.
+const DIP_MAX: usize = 3;
 
 /// The bucket that a series of rates shows; `None` where it shows none. `lengths` are the times of
 /// the intervals.
@@ -133,12 +135,17 @@ fn is_one_burst(high: &[f64], burst: f64, sustained: f64) -> bool {
     levels.iter().all(|l| (l.level - burst).abs() <= allowed)
 }
 
-/// The second level begins at once, has no trend, and nothing passes above it but what a dip just
-/// before held back.
+/// The second level begins at once, has no trend and no third level below it, and nothing passes
+/// above it but what a dip just before held back.
 fn is_held(low: &[f64], level: f64, even: f64) -> bool {
-    let most = level * (1.0 + 2.0 * even);
+    let (least, most) = (level * (1.0 - 2.0 * even), level * (1.0 + 2.0 * even));
     let mut before = None;
+    let mut below = 0;
     for rate in low {
+        below = if *rate < least { below + 1 } else { 0 };
+        if below > DIP_MAX {
+            return false;
+        }
         let pair = before.map_or(*rate, |b| f64::midpoint(b, *rate));
         if *rate > most && pair > most {
             return false;

@@ -1,5 +1,6 @@
-//! `check --soak` on a loop device that the kernel throttles from some moment on: to the log it is
-//! a volume whose burst credits are spent then. Once by requests, once by bytes, once not at all.
+//! `check --soak` on a loop device that the kernel throttles to the rate of a burst, and from some
+//! moment on to a lower one: to the log it is a volume whose burst credits are spent then. Once by
+//! requests, once by bytes, once not at all.
 //!
 //! A check takes the first of them; `REDOLAB_CREDITS=all` takes all three.
 
@@ -9,14 +10,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a device of these tests lets pass, once its burst is over.
+/// What a device of these tests lets pass per second, in a burst and once it is over.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Refill {
-    /// Requests per second.
-    Requests(u32),
-    /// Bytes per second.
-    Bytes(u32),
-    Everything,
+enum Limit {
+    Requests([u32; 2]),
+    Bytes([u32; 2]),
+    None,
 }
 
 /// A control group that throttles one device, and the processes in it. It goes away when dropped,
@@ -69,12 +68,12 @@ impl Throttle {
         std::fs::write(file, pid.to_string()).expect("our own child");
     }
 
-    /// From now on no more passes than that.
-    fn allow(&self, refill: Refill) {
-        let (key, file, limit) = match refill {
-            Refill::Requests(n) => ("wiops", "blkio.throttle.write_iops_device", n),
-            Refill::Bytes(n) => ("wbps", "blkio.throttle.write_bps_device", n),
-            Refill::Everything => return,
+    /// From now on no more passes than in its burst (0), or behind it (1).
+    fn allow(&self, limit: Limit, phase: usize) {
+        let (key, file, limit) = match limit {
+            Limit::Requests(n) => ("wiops", "blkio.throttle.write_iops_device", n[phase]),
+            Limit::Bytes(n) => ("wbps", "blkio.throttle.write_bps_device", n[phase]),
+            Limit::None => return,
         };
         let device = &self.device;
         let (file, line) = match self.is_v2 {
@@ -111,11 +110,11 @@ fn remove_left_over(parent: &Path) {
 }
 
 /// What a user may set for a soak of seconds on a busy machine.
-const THRESHOLDS: &str = "steady_min_s = 20\ncap_flat_pct = 8\nbucket_depth_pct = 10\n";
+const THRESHOLDS: &str = "steady_min_s = 20\ncap_flat_pct = 12\nbucket_depth_pct = 10\n";
 
 /// The run and the report of a soak whose device is throttled after some seconds; `None` where it
 /// cannot be throttled.
-fn soaked(refill: Refill, need: &[&str]) -> Option<(Value, String)> {
+fn soaked(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
     let volume = LoopVolume::make("ext4", 4, 512)?;
     let throttle = Throttle::make(volume.device())?;
     let place = Place::new();
@@ -133,9 +132,12 @@ fn soaked(refill: Refill, need: &[&str]) -> Option<(Value, String)> {
     let child = place.command(&arguments).spawn().expect("starts");
     let mut running = Running::of(child, arguments.join(" "));
     throttle.add(running.pid());
+    // The row before the soak has ended.
+    running.until_said("LGWR-THR 1 job (");
+    throttle.allow(limit, 0);
     running.until_said("soak: ");
     std::thread::sleep(Duration::from_secs(5));
-    throttle.allow(refill);
+    throttle.allow(limit, 1);
     let done = running.wait();
     let known = done.code.is_some_and(|code| [0, 3, 4].contains(&code));
     assert!(known, "{done:?}");
@@ -204,7 +206,7 @@ fn shown(run: &Value) -> Value {
 #[test]
 fn burst_credits_are_recognised_when_a_soak_has_spent_them() {
     let need = ["--commit-rate", "2000"];
-    let Some(found) = soaked(Refill::Requests(400), &need) else {
+    let Some(found) = soaked(Limit::Requests([800, 200]), &need) else {
         return;
     };
     let bucket = expect_bucket(&found, "counts requests");
@@ -219,13 +221,13 @@ fn burst_credits_are_recognised_when_a_soak_has_spent_them() {
         return;
     }
     let need = ["--redo-rate", "20M"];
-    let found = soaked(Refill::Bytes(4 << 20), &need).expect("as before");
+    let found = soaked(Limit::Bytes([8 << 20, 2 << 20]), &need).expect("as before");
     let bucket = expect_bucket(&found, "counts bytes");
     assert!(number(bucket, "bucket_mb") > 0.0);
     let judged = finding(&found.0, "need.redo_rate").expect("judged");
     let claim = judged["claim"].as_str().expect("a claim");
     assert!(claim.contains("after the burst"), "{claim}");
-    let (run, report) = soaked(Refill::Everything, &need).expect("as before");
+    let (run, report) = soaked(Limit::None, &need).expect("as before");
     assert!(
         finding(&run, "steady.bucket").is_none(),
         "{:#}",
