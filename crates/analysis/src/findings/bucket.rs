@@ -122,8 +122,8 @@ pub(super) fn of<'a>(run: &'a Run, t: &Thresholds) -> Option<CreditBucket<'a>> {
     let after: Vec<&Row> = after.collect();
     if let Some(open) = soak.open_loop.as_ref() {
         let offered = open.offered_tps?;
-        let by = [TokenUnit::Requests, TokenUnit::Bytes].into_iter();
-        let bucket = by.filter_map(|unit| read(soak, unit, t)).next()?;
+        let mut units = [TokenUnit::Requests, TokenUnit::Bytes].into_iter();
+        let bucket = units.find_map(|unit| read(soak, unit, t))?;
         let falls_behind = bucket.sustained.commits < offered && backlog_grows(&bucket.level);
         return falls_behind.then_some(bucket);
     }
