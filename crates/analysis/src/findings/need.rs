@@ -97,7 +97,13 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
         Some(bucket) => bucket.best_commits(bound),
         None => in_burst,
     };
-    let reached = reached(bucket.is_some(), (best, in_burst.map(|b| b.0)), &at);
+    let burst_tps = in_burst.map(|b| b.0);
+    // The burst of the soak itself had other jobs; whether it kept a bound is not known.
+    let of_soak = bucket.as_ref().filter(|_| bound.is_none());
+    let burst_tps = of_soak.map_or(burst_tps, |b| {
+        Some(b.burst.commits.max(burst_tps.unwrap_or(0.0)))
+    });
+    let reached = reached(bucket.is_some(), (best, burst_tps), &at);
     let best = best.map_or(0.0, |b| b.0);
     let margin = headroom(best, need);
     let (weight, words, advice) = weigh(margin, t);
@@ -113,7 +119,7 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
         )
         .number("needed_tps", need)
         .number("reached_tps", best)
-        .maybe("burst_tps", bucket.and_then(|_| in_burst).map(|b| b.0))
+        .maybe("burst_tps", bucket.and(burst_tps))
         .number("headroom_pct", margin)
         .limit(
             format!("headroom of {} %", t.headroom_pct.value),

@@ -1,10 +1,11 @@
 //! `check --soak` on a loop device that the kernel throttles to the rate of a burst, and from some
 //! moment on to a lower one: to the log it is a volume whose burst credits are spent then. Once by
-//! requests, once by bytes, once not at all.
+//! requests, once by bytes, once not at all. The device is in memory: no other work on a disk holds
+//! its writes up.
 //!
 //! A check takes the first of them; `REDOLAB_CREDITS=all` takes all three.
 
-use crate::harness::{LoopVolume, Place, Running, is_root, skipped};
+use crate::harness::{LoopVolume, Place, Running, is_root, skipped, tmpfs};
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -115,9 +116,10 @@ const THRESHOLDS: &str = "steady_min_s = 20\ncap_flat_pct = 12\nbucket_depth_pct
 /// The run and the report of a soak whose device is throttled after some seconds; `None` where it
 /// cannot be throttled.
 fn soaked(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
-    let volume = LoopVolume::make("ext4", 4, 512)?;
-    let throttle = Throttle::make(volume.device())?;
     let place = Place::new();
+    let memory = tmpfs(&place, 2048)?;
+    let volume = LoopVolume::make_in("ext4", 4, 512, &memory.at)?;
+    let throttle = Throttle::make(volume.device())?;
     let target = volume.path().join("target");
     std::fs::create_dir(&target).expect("a fresh directory");
     let text = |path: PathBuf| path.display().to_string();
@@ -221,7 +223,7 @@ fn burst_credits_are_recognised_when_a_soak_has_spent_them() {
         return;
     }
     let need = ["--redo-rate", "20M"];
-    let found = soaked(Limit::Bytes([8 << 20, 2 << 20]), &need).expect("as before");
+    let found = soaked(Limit::Bytes([4 << 20, 1 << 20]), &need).expect("as before");
     let bucket = expect_bucket(&found, "counts bytes");
     assert!(number(bucket, "bucket_mb") > 0.0);
     let judged = finding(&found.0, "need.redo_rate").expect("judged");
