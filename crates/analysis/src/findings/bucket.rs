@@ -133,7 +133,7 @@ pub(super) fn of<'a>(run: &'a Run, t: &Thresholds) -> Option<CreditBucket<'a>> {
         let now = Traffic::of_row(row).map(|traffic| traffic.of_unit(unit));
         now.is_some_and(|now| is_same(now, bucket.sustained.of_unit(unit), t))
     });
-    holds.then(|| CreditBucket {
+    holds.then_some(CreditBucket {
         counts: Some((unit, pair)),
         after,
         ..bucket

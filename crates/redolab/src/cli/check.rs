@@ -71,8 +71,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(super) warmup: Option<Nanos>,
     /// Add a long run of this time after the others, such as 45m, to detect steady state, decay,
-    /// caps and burst credits. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Behind it
-    /// run short rows with 8 and 32 jobs (a twentieth of this time each, 2s to 1m): what they
+    /// caps and burst credits. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Short
+    /// rows with 8 and 32 jobs follow (a twentieth of this time each, from 2s to 1m): what they
     /// sustain shows what a cap counts. Only --max-write limits how much they write
     #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = values::soak_time)]
     soak: Option<Nanos>,

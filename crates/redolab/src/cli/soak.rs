@@ -53,7 +53,7 @@ pub(super) fn row(
 
 /// Adds the rows behind a soak in a closed loop on a log of redolab's own: its transactions with
 /// its sessions and with four times as many; where a rate of redo is needed, also large
-/// transactions. Of other targets no log writes are observed, so that these rows would show nothing.
+/// transactions. Of other targets no log writes are observed: these rows would show nothing.
 pub(super) fn add_rows_behind(plan: &mut ExperimentPlan) {
     let is_own_log = matches!(plan.target, PlannedTarget::Path { .. });
     let rows = &mut plan.measured.rows;
