@@ -135,7 +135,9 @@ fn reached(
     (best, in_burst): (Option<(f64, u32)>, Option<f64>),
     at: &str,
 ) -> String {
+    let best_tps = best.map(|(tps, _)| tps);
     let best = best.map(|(tps, jobs)| (format::digits(tps), format::jobs(jobs)));
+    let in_burst = in_burst.filter(|burst| best_tps.is_none_or(|best| *burst > best));
     match (is_sustained, best) {
         (true, Some((rate, jobs))) => format!(
             "after the burst the soak sustained {rate}{at} with {jobs}{}",

@@ -122,8 +122,15 @@ impl CreditBucket<'_> {
         let share = per_commit.into_iter().chain(per_redo).filter(is_needed);
         let share = share.max_by(f64::total_cmp);
         let load = share.unwrap_or(1.0) * of(burst);
+        let grouped = match self.counts {
+            Some((TokenUnit::Requests, _)) => format!(
+                ", with {} commits per log write as in this burst,",
+                format::digits(burst.commits / burst.log_writes)
+            ),
+            _ => String::new(),
+        };
         let words = match share {
-            Some(_) => "A peak of the stated need".to_owned(),
+            Some(_) => format!("A peak of the stated need{grouped}"),
             None => format!(
                 "A peak like this burst ({} commits/s)",
                 format::digits(burst.commits)
@@ -136,7 +143,7 @@ impl CreditBucket<'_> {
         let above = load - of(sustained);
         if above <= 0.0 {
             return Some(format!(
-                "{words}, with as many commits per log write as here, is below the refill rate and never empties the bucket."
+                "{words} is below the refill rate and never empties the bucket."
             ));
         }
         Some(format!(
