@@ -266,6 +266,17 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "credits",
+        shows: "a soak recognises burst credits of requests and of bytes on a device that the kernel \
+                throttles from some moment on, and none on one that it does not",
+        takes: "3 min",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["burst_credits_are_recognised"],
+        env: |_| vec![("REDOLAB_CREDITS", "all".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "hostile-runs",
         shows: "stored runs of every kind that once took too much memory are refused or read",
         takes: "3 min",

@@ -6,6 +6,7 @@
 
 pub mod agreement;
 mod block;
+mod bucket;
 mod cache;
 pub mod catalogue;
 pub(crate) mod concurrency;
@@ -52,6 +53,8 @@ pub enum FindingAxis {
     Validity,
 }
 
+/// Id of the finding that a soak drained burst credits.
+pub const BUCKET: &str = catalogue::STEADY_BUCKET.id;
 /// Id of the finding that a power test passed; the power test makes it.
 pub const TESTED: &str = catalogue::DURABILITY_TESTED.id;
 /// Id of the finding that a power test lost acknowledged writes; the power test makes it.

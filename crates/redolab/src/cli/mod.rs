@@ -32,6 +32,7 @@ mod results;
 mod run;
 mod runs;
 mod shell;
+mod soak;
 mod sources;
 mod stored;
 mod summary;

@@ -12,6 +12,7 @@ mod check;
 mod collect;
 mod columns;
 mod compare;
+mod credits;
 mod device_list;
 mod driver;
 mod evidence;

@@ -233,6 +233,8 @@ pub fn row(h: &Histogram) -> Row {
             rss_bytes: Some(1 << 24),
             backlog: Some(5),
             redo_bytes: Some(6),
+            written_bytes: Some(12),
+            log_writes: Some(13),
             log_file_sync_mean_ns: Some(7.0),
             log_file_sync_p99_ns: Some(1),
             log_file_sync_max_ns: Some(8),
