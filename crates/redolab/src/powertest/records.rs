@@ -24,11 +24,13 @@ impl TestId {
         from_hex(text).map(TestId)
     }
 
-    /// A number that the content of the test is drawn from.
-    fn seed(self) -> u64 {
+    /// What content of this test is drawn from, for each of the `parts` that name it.
+    fn state(self, parts: &[u64]) -> u64 {
         let (low, high) = self.0.split_at(8);
         let word = |part: &[u8]| part.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-        word(low) ^ word(high).rotate_left(32)
+        let all = [word(low), word(high)];
+        let mix = |state: u64, part: &u64| split_mix(&mut (state ^ part));
+        all.iter().chain(parts).fold(0, mix)
     }
 }
 
@@ -77,8 +79,7 @@ fn fill(out: &mut [u8], mut state: u64) {
 
 /// Makes `out` the record number `sequence` of a session, of the length that it has.
 pub(super) fn record(out: &mut [u8], test: TestId, session: u32, sequence: u64) {
-    let state = test.seed() ^ u64::from(session).rotate_left(40) ^ sequence.rotate_left(11);
-    fill(out, state);
+    fill(out, test.state(&[u64::from(session), sequence]));
     let mut head = [0; RECORD_HEAD];
     head[..4].copy_from_slice(&session.to_le_bytes());
     head[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -105,11 +106,8 @@ pub(super) struct SectorName {
 impl SectorName {
     /// Makes `out` the sector of this name.
     pub(super) fn write_to(&self, out: &mut [u8; SECTOR]) {
-        let state = self.test.seed()
-            ^ self.write.rotate_left(17)
-            ^ u64::from(self.file).rotate_left(50)
-            ^ u64::from(self.index).rotate_left(3);
-        fill(out, state);
+        let names = [u64::from(self.file), self.write, u64::from(self.index)];
+        fill(out, self.test.state(&names));
         out[..4].copy_from_slice(&SECTOR_MAGIC);
         out[4..8].copy_from_slice(&self.file.to_le_bytes());
         out[8..24].copy_from_slice(&self.test.0);
