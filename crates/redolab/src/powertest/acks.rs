@@ -153,10 +153,10 @@ impl AckSender {
         AckRequests(self.requests.clone())
     }
 
-    /// Sends what is still queued, reports why the writer ends, and gives the connection up. All
+    /// Sends what is still queued, reports how the writer ends, and gives the connection up. All
     /// others that ask have ended before.
-    pub(super) fn finish(self, why: &str) -> SentAcks {
-        let note = PowerRequest::Note(TestNote::Ended(why.to_owned()));
+    pub(super) fn finish(self, end: TestNote) -> SentAcks {
+        let note = PowerRequest::Note(end);
         // A broken connection is reported below.
         let _ = self.requests().ask(note);
         drop(self.requests);

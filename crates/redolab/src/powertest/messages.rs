@@ -168,6 +168,8 @@ pub struct RawFileShape {
 pub enum TestNote {
     /// The writer ended by itself, and why.
     Ended(String),
+    /// Writing failed, as it does when a device loses its power or its file system is shut down.
+    Failed(String),
     /// The wall clock jumped by so many nanoseconds.
     ClockJumped(i64),
 }
@@ -231,6 +233,8 @@ pub struct OpenTest {
     pub is_live: bool,
     /// Why the writer ended by itself; `None` where it did not say so.
     pub ended: Option<String>,
+    /// How writing failed; `None` where the writer did not say so.
+    pub failed: Option<String>,
     /// Jumps of the wall clock, nanoseconds.
     pub clock_jumps: Vec<i64>,
 }

@@ -351,7 +351,8 @@ impl<'s, 'o> Connection<'s, 'o> {
             }
             PowerRequest::Note(note) => {
                 let test = of_writer()?;
-                self.ended |= matches!(note, messages::TestNote::Ended(_));
+                use messages::TestNote::{Ended, Failed};
+                self.ended |= matches!(note, Ended(_) | Failed(_));
                 self.state.with_keep(|keep| keep.noted(&test, note))?;
             }
             PowerRequest::List { machine_id, path } => {

@@ -277,6 +277,16 @@ fn cycle(
              does not count.",
             sanitize::line(why)
         ));
+    } else if let Some(how) = test
+        .failed
+        .as_ref()
+        .filter(|_| !order.cut.keeps_the_machine_up())
+    {
+        counted = false;
+        notes.push(format!(
+            "Writing had failed before the cut ({}), so that a pass does not count.",
+            sanitize::line(how)
+        ));
     } else if acks.is_empty() {
         counted = false;
         notes.push("Nothing had been acknowledged, so that a pass does not count.".to_owned());

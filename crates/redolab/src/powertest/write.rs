@@ -8,7 +8,7 @@ use super::acks::{AckSender, SentAcks, ask};
 use super::channel::{PowerChannel, PowerToken};
 use super::folder::TestFolder;
 use super::identity::{TestedPlace, read_clocks};
-use super::messages::{NewTest, PowerRequest, RawFileShape, TestedFiles, TestedLog};
+use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote, TestedFiles, TestedLog};
 use super::raw::{self, RawFile};
 use super::records::TestId;
 use super::sessions::{self, SessionPlan};
@@ -158,7 +158,7 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
         Ok(begun) => begun,
         Err(e) => {
             // The server should not wait for a test that never began. The error is what counts.
-            let note = super::messages::TestNote::Ended("it could not begin".to_owned());
+            let note = TestNote::Ended("it could not begin".to_owned());
             let _ = folder.note_end("it could not begin");
             let _ = ask(&mut channel, &PowerRequest::Note(note));
             return Err(e);
@@ -351,7 +351,11 @@ fn run(
         Err(e) => format!("writing failed: {e}"),
         Ok(()) => "its time or its commits were over".to_owned(),
     };
-    let sent = sender.finish(&why);
+    let is_failure = outcome.is_err() && !order.interrupt.requested();
+    let sent = sender.finish(match is_failure {
+        true => TestNote::Failed(why.clone()),
+        false => TestNote::Ended(why.clone()),
+    });
     end(order, folder, test, (outcome, elapsed, why), sent)
 }
 
@@ -382,8 +386,12 @@ fn end(
         None => why.clone(),
         Some(broken) => format!("the connection to the server broke: {broken}"),
     };
-    // A device that failed may not take the note; the server has it then, or reports its absence.
-    let unnoted = folder.note_end(&noted).err();
+    // A failure is no end of its own: the cut itself makes writes fail where the machine goes on.
+    let failed = outcome.is_err() && sent.broken.is_none() && !order.interrupt.requested();
+    let unnoted = match failed {
+        true => None,
+        false => folder.note_end(&noted).err(),
+    };
     if let Some(broken) = &sent.broken {
         let mut text = format!(
             "the connection to the server broke ({broken}): {kept} acknowledgements were kept, and \

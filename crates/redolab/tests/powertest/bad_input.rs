@@ -1,6 +1,8 @@
 //! What cannot be judged, and what is refused, each with what to do.
 
-use crate::bench::{Ended, Scratch, Server, Writer, done, run, unmount, verify, write_arguments};
+use crate::bench::{
+    Ended, Scratch, Server, Writer, await_kept, done, run, unmount, verify, write_arguments,
+};
 use crate::{alone, skipped};
 use measure::power_test::StackFingerprint;
 use redolab::powertest::channel::{PATIENCE, PowerChannel, PowerToken};
@@ -125,7 +127,7 @@ fn a_server_with_the_acknowledgements_of_another_run_is_named() {
     let (server, second) = (Server::start(&scratch, &[]), Server::start(&other, &[]));
     let at = scratch.place("plain");
     let mut first = writer(&scratch, &server, &at, &[]);
-    std::thread::sleep(Duration::from_millis(100));
+    await_kept(&scratch, &server.address, &at, 10);
     first.kill();
     let unknown = verify(&scratch, &second.address, &at, &KIND);
     says(&unknown, 4, &["no test of this path", "name the server"]);
@@ -159,7 +161,7 @@ fn another_device_in_the_place_cannot_be_judged() {
     }
     let server = Server::start(&scratch, &[]);
     let mut running = writer(&scratch, &server, &at, &[]);
-    std::thread::sleep(Duration::from_millis(100));
+    await_kept(&scratch, &server.address, &at, 10);
     running.kill();
     unmount(&at).expect("unmounts");
     let empty = verify(&scratch, &server.address, &at, &KIND);

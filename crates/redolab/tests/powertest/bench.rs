@@ -6,6 +6,10 @@
 
 use crate::disk::{Cache, Fault};
 use crate::fuse;
+use crate::namespaces::{ADDRESSES, TwoNetworks};
+use redolab::powertest::channel::{PowerChannel, PowerToken};
+use redolab::powertest::identity::machine_id;
+use redolab::powertest::messages::{Message, PowerRequest, PowerResponse, decode, encode};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -17,10 +21,16 @@ use std::time::{Duration, Instant};
 
 /// Nothing here takes as long, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// With this variable servers and writers are in two network namespaces.
+const NETWORK: &str = "REDOLAB_POWER_NETWORK";
+/// Asks a process of this program to wait for acknowledgements in another network.
+const AWAIT: &str = "REDOLAB_POWER_AWAIT";
 const DISK_BYTES: u64 = 48 << 20;
+/// A file system that was shut down answers with an error whether it is mounted, so that is not
+/// asked.
 const JANITOR: &str = "cat > /dev/null; for place in mount fuse; do \
-     mountpoint -q \"$1/$place\" && { umount \"$1/$place\" || umount -l \"$1/$place\"; }; done; \
-     rm -rf \"$1\"";
+     umount \"$1/$place\" 2> /dev/null || umount -l \"$1/$place\" 2> /dev/null; done; \
+     rm -rf --one-file-system \"$1\"";
 
 /// Runs a program: what it printed, or its complaint if it fails.
 pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
@@ -41,6 +51,8 @@ pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
 pub struct Scratch {
     pub path: PathBuf,
     janitor: Child,
+    /// The server in one, everything else in the other.
+    network: Option<TwoNetworks>,
 }
 
 impl Scratch {
@@ -59,6 +71,7 @@ impl Scratch {
         Scratch {
             path,
             janitor: janitor.expect("sh starts"),
+            network: None,
         }
     }
 
@@ -78,8 +91,23 @@ impl Scratch {
         path.display().to_string()
     }
 
-    /// A command of redolab's with a store of this scratch folder.
+    /// Commands run in a network of their own from now on, and the server in another one.
+    fn divide_networks(&mut self) -> Result<(), String> {
+        self.network = Some(TwoNetworks::make()?);
+        Ok(())
+    }
+
+    /// A command of redolab's on the machine under test.
     pub fn command(&self, arguments: &[&str]) -> Command {
+        let command = self.command_here(arguments);
+        match &self.network {
+            Some(network) => network.within(1, &command),
+            None => command,
+        }
+    }
+
+    /// A command of redolab's with a store of this scratch folder.
+    fn command_here(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redolab"));
         command
             .args(arguments)
@@ -179,9 +207,17 @@ impl Server {
             "--token-file",
             &token,
         ];
-        arguments.extend(["--keep-file-size", "1M", "--listen", "127.0.0.1:0"]);
+        let listen = match &scratch.network {
+            Some(_) => format!("{}:0", ADDRESSES[0]),
+            None => "127.0.0.1:0".to_owned(),
+        };
+        arguments.extend(["--keep-file-size", "1M", "--listen", &listen]);
         arguments.extend(more);
-        Server::of(scratch.command(&arguments))
+        let command = scratch.command_here(&arguments);
+        Server::of(match &scratch.network {
+            Some(network) => network.within(0, &command),
+            None => command,
+        })
     }
 
     pub fn of(mut command: Command) -> Server {
@@ -259,7 +295,10 @@ impl Bench {
         if let Some(why) = missing() {
             return Err(why);
         }
-        let scratch = Scratch::new(name);
+        let mut scratch = Scratch::new(name);
+        if std::env::var_os(NETWORK).is_some() {
+            scratch.divide_networks()?;
+        }
         let image = scratch.path.join("image");
         let failed = |e: std::io::Error| e.to_string();
         let file = std::fs::File::create(&image).map_err(failed)?;
@@ -283,6 +322,10 @@ impl Bench {
     /// Where the file system is mounted.
     pub fn at(&self) -> String {
         self.scratch.place("mount")
+    }
+
+    pub fn fault(&self) -> Fault {
+        self.fault
     }
 
     /// The disk, for a test that changes its behaviour.
@@ -377,6 +420,56 @@ pub fn write_arguments(scratch: &Scratch, server: &str, at: &str, more: &[&str])
         .flatten();
     let all = fixed.iter().chain(usual).chain(more);
     all.map(|word| (*word).to_owned()).collect()
+}
+
+/// Waits until the server has kept so many acknowledgements of the test on `at`.
+pub fn await_kept(scratch: &Scratch, server: &str, at: &str, count: u64) {
+    let Some(network) = &scratch.network else {
+        return await_here(&scratch.token(), server, at, count);
+    };
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args([
+        "bench::acknowledgements_are_awaited_in_another_network",
+        "--exact",
+    ]);
+    command.env(AWAIT, format!("{} {server} {at} {count}", scratch.token()));
+    let ended = run(network.within(1, &command));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn acknowledgements_are_awaited_in_another_network() {
+    let asked = std::env::var(AWAIT).unwrap_or_default();
+    if let [token, server, at, count] = asked.split(' ').collect::<Vec<_>>()[..] {
+        await_here(token, server, at, count.parse().expect("a number"));
+    }
+}
+
+fn await_here(token: &str, server: &str, at: &str, count: u64) {
+    let token = PowerToken::read(token.as_ref()).expect("a token");
+    let mut channel = PowerChannel::connect(server, &token).expect("connects");
+    let request = PowerRequest::List {
+        machine_id: machine_id(),
+        path: at.to_owned(),
+    };
+    let until = Instant::now() + PATIENCE;
+    loop {
+        channel
+            .send(&encode(&request).expect("short"))
+            .expect("sends");
+        let answer = channel
+            .receive(PATIENCE)
+            .expect("answers")
+            .expect("answers");
+        let Ok(Message::Json(PowerResponse::Tests { open, .. })) = decode(&answer) else {
+            panic!("tests were asked for");
+        };
+        if open.iter().any(|test| test.acknowledged >= count) {
+            return;
+        }
+        assert!(Instant::now() < until, "{open:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Judges what is on `at`.

@@ -3,7 +3,7 @@
 //! `REDOLAB_POWER_CUTS` cuts of the honest disk and `REDOLAB_POWER_LIES` of each other one;
 //! `REDOLAB_POWER_SEED` repeats the moments; `REDOLAB_POWER_CSV` names a file of data.
 
-use crate::bench::{Bench, Scratch, Server, Writer, verify, write_arguments};
+use crate::bench::{Bench, Scratch, Server, Writer, await_kept, verify, write_arguments};
 use crate::disk::Fault;
 use crate::{alone, number, skipped};
 use measure::workload::split_mix;
@@ -27,17 +27,40 @@ const WAYS: [&[&str]; 4] = [
         "1M",
     ],
     &["--sync-method", "dsync"],
-    &["--sync-method", "direct", "--raw", "4K,16K", "--files", "2"],
+    &[
+        "--sync-method",
+        "direct",
+        "--raw",
+        "4K,16K",
+        "--files",
+        "2",
+        "--log-file-size",
+        "4M",
+    ],
 ];
+
+/// Acknowledgements before a cut: more than a disk has in its cache.
+const ACKNOWLEDGED: u64 = 150;
+/// Time in which the server gets what the writer has acknowledged.
+const SENT: Duration = Duration::from_millis(150);
 
 /// One cut: what `verify` printed, and its exit code.
 fn cut(bench: &mut Bench, server: &Server, way: &[&str], state: &mut u64) -> (Value, Option<i32>) {
     let arguments = write_arguments(&bench.scratch, &server.address, &bench.at(), way);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut writer = Writer::start(bench.scratch.command(&words));
-    std::thread::sleep(Duration::from_millis(150 + split_mix(state) % 250));
+    await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
+    std::thread::sleep(Duration::from_millis(split_mix(state) % 250));
+    let is_honest = bench.fault() == Fault::Honest;
+    let meanwhile = || {
+        // What a disk that lies had confirmed is sent, so that it is certainly asked for.
+        if !is_honest {
+            std::thread::sleep(SENT);
+        }
+        writer.kill();
+    };
     bench
-        .cut(|| writer.kill())
+        .cut(meanwhile)
         .expect("the file system is mounted again");
     let ended = verify(
         &bench.scratch,
@@ -82,20 +105,25 @@ fn note(fault: Fault, cuts: u64, demanded: u64, found: &BTreeMap<String, u64>) {
     let Some(path) = std::env::var_os("REDOLAB_POWER_CSV") else {
         return;
     };
+    let is_new = !std::path::Path::new(&path).exists();
     let file = std::fs::File::options()
         .append(true)
         .create(true)
         .open(path);
-    let count = |class| found.get(class).copied().unwrap_or(0);
-    let counts = [
+    let mut file = file.expect("opens");
+    let classes = [
         "nothing_lost",
         "tail_lost",
         "reordered",
         "torn_sector",
         "foreign_block",
     ];
-    let counts = counts.map(|class| count(class).to_string()).join(",");
-    writeln!(file.expect("opens"), "{fault:?},{cuts},{demanded},{counts}").expect("writes");
+    if is_new {
+        writeln!(file, "disk,cuts,acknowledgements,{}", classes.join(",")).expect("writes");
+    }
+    let count = |class: &str| found.get(class).copied().unwrap_or(0).to_string();
+    let counts = classes.map(count).join(",");
+    writeln!(file, "{fault:?},{cuts},{demanded},{counts}").expect("writes");
 }
 
 #[test]
@@ -168,7 +196,7 @@ fn one_flush_in_fifty_that_is_not_carried_out_is_enough() {
     let arguments = write_arguments(&bench.scratch, &server.address, &bench.at(), WAYS[0]);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut writer = Writer::start(bench.scratch.command(&words));
-    std::thread::sleep(Duration::from_millis(200));
+    await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     bench.with_disk(|disk| disk.dies_lying = true);
     // It ends by itself: its disk confirms nothing any more.
     let ended = writer.child.wait().expect("it ends");
@@ -218,7 +246,7 @@ fn a_writer_that_acknowledges_too_early_is_refuted_on_an_honest_disk() {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped());
     let mut writer = Writer::start(command);
-    std::thread::sleep(Duration::from_millis(300));
+    await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     // What it acknowledges between the death of its disk and its own is not durable.
     bench
         .cut(|| {
@@ -272,7 +300,7 @@ fn a_folder_that_is_gone_has_lost_everything() {
         let arguments = write_arguments(&scratch, &server.address, &at, more);
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut writer = Writer::start(scratch.command(&words));
-        std::thread::sleep(Duration::from_millis(150));
+        await_kept(&scratch, &server.address, &at, 10);
         writer.kill();
     };
     let kind = ["--cut-kind", "device-power"];

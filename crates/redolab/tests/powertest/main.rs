@@ -11,6 +11,7 @@ mod disk;
 #[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod fuse;
+mod namespaces;
 mod network;
 mod shutdown;
 mod verdict;

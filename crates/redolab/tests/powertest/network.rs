@@ -1,76 +1,10 @@
 //! A server in one network namespace and the machine under test in another: the writer, a network
 //! that breaks, and a switch that the server runs.
 
-use crate::bench::{Scratch, Server, Writer, done, verify, write_arguments};
+use crate::bench::{Scratch, Server, Writer, await_kept, done, verify, write_arguments};
+use crate::namespaces::TwoNetworks;
 use crate::{alone, skipped};
-use std::process::Command;
 use std::time::Duration;
-
-/// Two namespaces with a cable between them, removed when it is dropped.
-struct TwoNetworks {
-    names: [String; 2],
-}
-
-const ADDRESSES: [&str; 2] = ["10.213.7.1", "10.213.7.2"];
-
-impl TwoNetworks {
-    fn make() -> Result<TwoNetworks, String> {
-        if !rustix::process::geteuid().is_root() {
-            return Err("network namespaces need root".to_owned());
-        }
-        let id = std::process::id();
-        let names = ["a", "b"].map(|end| format!("rlpt-{id}-{end}"));
-        let networks = TwoNetworks { names };
-        let ends = ["a", "b"].map(|end| format!("rlpt{}{end}", id % 100_000));
-        for name in &networks.names {
-            done("ip", &["netns", "add", name])?;
-        }
-        done(
-            "ip",
-            &[
-                "link", "add", &ends[0], "type", "veth", "peer", "name", &ends[1],
-            ],
-        )?;
-        for ((name, end), address) in networks.names.iter().zip(&ends).zip(ADDRESSES) {
-            done("ip", &["link", "set", end, "netns", name])?;
-            let within = |arguments: &[&str]| {
-                let inside = ["netns", "exec", name.as_str(), "ip"];
-                done("ip", &[&inside, arguments].concat()).map(drop)
-            };
-            within(&["addr", "add", &format!("{address}/24"), "dev", end])?;
-            within(&["link", "set", end, "up"])?;
-            within(&["link", "set", "lo", "up"])?;
-        }
-        Ok(networks)
-    }
-
-    /// The same command in one of the two.
-    fn within(&self, which: usize, command: &Command) -> Command {
-        let mut inside = Command::new("ip");
-        inside.args(["netns", "exec", &self.names[which]]);
-        inside.arg(command.get_program()).args(command.get_args());
-        for (key, value) in command.get_envs() {
-            match value {
-                Some(value) => inside.env(key, value),
-                None => inside.env_remove(key),
-            };
-        }
-        inside.stdin(std::process::Stdio::null());
-        inside
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
-        inside
-    }
-}
-
-impl Drop for TwoNetworks {
-    fn drop(&mut self) {
-        for name in &self.names {
-            // Best effort: the test has its result already.
-            let _ = done("ip", &["netns", "delete", name]);
-        }
-    }
-}
 
 #[test]
 fn a_broken_network_ends_the_test_and_what_was_kept_before_is_compared() {
@@ -190,6 +124,7 @@ fn a_switch_is_run_once_in_each_cycle_and_the_server_ends_after_them() {
         let mut writer = Writer::start(scratch.command(&words));
         server.lines.wait_for("cut after");
         server.lines.wait_for("sh ended after");
+        await_kept(&scratch, &server.address, &at, 1);
         writer.kill();
         let kind = ["--cut-kind", "device-power"];
         let judged = verify(&scratch, &server.address, &at, &kind);

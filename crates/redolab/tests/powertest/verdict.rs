@@ -1,9 +1,8 @@
 //! What power tests make of the verdict of `check`, and how they are listed.
 
-use crate::bench::{Ended, Scratch, Server, Writer, run, verify, write_arguments};
+use crate::bench::{Ended, Scratch, Server, Writer, await_kept, run, verify, write_arguments};
 use crate::skipped;
 use serde_json::Value;
-use std::time::Duration;
 
 fn check(scratch: &Scratch, at: &str, method: &str) -> Ended {
     let report = scratch.place("report.html");
@@ -61,7 +60,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
         let arguments = write_arguments(&scratch, &server.address, &at, &[]);
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut writer = Writer::start(scratch.command(&words));
-        std::thread::sleep(Duration::from_millis(150));
+        await_kept(&scratch, &server.address, &at, 10);
         writer.kill();
         if lose {
             let folder = scratch.path.join("plain/redolab-powertest");
@@ -175,7 +174,7 @@ fn the_text_of_a_judged_cut_says_what_it_covers() {
     let arguments = write_arguments(&scratch, &server.address, &at, &[]);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut writer = Writer::start(scratch.command(&words));
-    std::thread::sleep(Duration::from_millis(150));
+    await_kept(&scratch, &server.address, &at, 10);
     writer.kill();
     let token = scratch.token();
     let judged = run(scratch.command(&[

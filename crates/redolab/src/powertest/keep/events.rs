@@ -35,6 +35,7 @@ pub(super) struct CopiedTest {
     pub(super) acknowledged: u64,
     pub(super) released: Vec<(u32, u64, u32)>,
     pub(super) ended: Option<String>,
+    pub(super) failed: Option<String>,
     pub(super) clock_jumps: Vec<i64>,
 }
 
@@ -107,6 +108,7 @@ impl KeptTests {
                     acknowledged: 0,
                     released: Vec::new(),
                     ended: None,
+                    failed: None,
                     clock_jumps: Vec::new(),
                 };
                 let acks = Vec::new();
@@ -115,6 +117,9 @@ impl KeptTests {
             KeepEvent::Files(id, files) => self.change(&id, |test| test.files = Some(files)),
             KeepEvent::Noted(id, TestNote::Ended(why)) => {
                 self.change(&id, |test| test.ended = Some(why));
+            }
+            KeepEvent::Noted(id, TestNote::Failed(how)) => {
+                self.change(&id, |test| test.failed = Some(how));
             }
             KeepEvent::Noted(id, TestNote::ClockJumped(ns)) => {
                 self.change(&id, |test| test.clock_jumps.push(ns));

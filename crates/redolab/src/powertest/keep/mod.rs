@@ -222,6 +222,7 @@ impl PowerKeep {
                 demanded: kept.acks.len() as u64,
                 is_live: is_live(id),
                 ended: test.ended.clone(),
+                failed: test.failed.clone(),
                 clock_jumps: test.clock_jumps.clone(),
             })
         });
