@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// A clean run on a drive that nothing speaks for.
+    /// A clean run on a drive of which nobody declares anything.
     fn tested_run() -> Run {
         let mut run = clean();
         for layer in &mut run.target.stack.layers {

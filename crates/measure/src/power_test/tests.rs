@@ -3,6 +3,9 @@
 use super::*;
 use crate::stack::{Layer, LayerKind, Stack};
 
+/// What is different in a stack.
+type Change = fn(&mut Stack);
+
 fn stack() -> Stack {
     Stack {
         layers: vec![
@@ -92,13 +95,13 @@ fn a_pass_that_was_no_cut_does_not_count_and_a_loss_always_does() {
 
 #[test]
 fn what_decides_is_part_of_a_fingerprint_and_names_of_devices_are_not() {
-    let of = |change: fn(&mut Stack), method| {
+    let of = |change: Change, method| {
         let mut changed = stack();
         change(&mut changed);
         StackFingerprint::of(&changed, Some(method))
     };
     let before = of(|_| {}, "direct");
-    let same: [fn(&mut Stack); 3] = [
+    let same: [Change; 3] = [
         |s| s.layers[1].name = "sdb".to_owned(),
         |s| s.layers[1].dev = Some("8:16".to_owned()),
         |s| s.layers[0].options[1] = "noatime".to_owned(),
@@ -106,7 +109,7 @@ fn what_decides_is_part_of_a_fingerprint_and_names_of_devices_are_not() {
     for change in same {
         assert_eq!(of(change, "direct"), before);
     }
-    let others: [(fn(&mut Stack), &str, &str); 5] = [
+    let others: [(Change, &str, &str); 5] = [
         (|_| {}, "dsync", "sync method: from direct to dsync"),
         (
             |s| s.layers[1].firmware = Some("1.1".to_owned()),

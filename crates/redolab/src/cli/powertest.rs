@@ -91,7 +91,7 @@ struct WriteArgs {
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
     /// Number of sessions that commit
-    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = small(1024))]
     jobs: u32,
     /// End after this time [default: write until the power goes]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
@@ -107,7 +107,12 @@ struct WriteArgs {
     log_groups: u32,
     /// How writes are made durable: buffered, dsync, direct or direct-dsync. The result holds for
     /// this method alone
-    #[arg(long, value_name = "METHOD", default_value = "direct", value_parser = str::parse::<SyncMethod>)]
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value = "direct",
+        value_parser = str::parse::<SyncMethod>
+    )]
     sync_method: SyncMethod,
     /// Bytes of each record [default: those of LGWR-LAT1]
     #[arg(long, value_name = "SIZE", default_value = "1997B", value_parser = payload)]
@@ -116,7 +121,7 @@ struct WriteArgs {
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = raw_size)]
     raw: Vec<u32>,
     /// Files of each size of --raw
-    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = small(16))]
     files: u32,
     /// Keep the page cache busy with unflushed writes to a file of this size
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
@@ -190,6 +195,11 @@ impl CutChoice {
             CutChoice::FileSystemShutdown => CutKind::FileSystemShutdown,
         }
     }
+}
+
+/// A number from 1 to `most`.
+fn small(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=most)
 }
 
 /// Smallest and largest record.

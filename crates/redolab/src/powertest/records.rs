@@ -1,5 +1,5 @@
-//! What is written: records and sectors that can be computed again from the test's identity, so that
-//! every byte on the disk can be compared with what was acknowledged.
+//! What is written: records and sectors that can be computed again from the test's identity, so
+//! that every byte on the disk can be compared with what was acknowledged.
 //!
 //! Invariants: no two records and no two sectors of a test are alike, and none can be compressed;
 //! a sector describes itself, whatever its neighbours are.

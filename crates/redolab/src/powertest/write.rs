@@ -425,13 +425,17 @@ fn end(
 fn first_error<T>(
     threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T, PowerTestError>>>,
 ) -> Result<(), PowerTestError> {
-    let ended = threads.into_iter().map(|thread| match thread.join() {
-        Ok(outcome) => outcome.map(drop),
-        Err(_) => Err(PowerTestError::Failed(
-            "a thread that writes has panicked".to_owned(),
-        )),
-    });
-    ended.fold(Ok(()), |first, next| first.and(next))
+    let mut first = Ok(());
+    for thread in threads {
+        let ended = match thread.join() {
+            Ok(outcome) => outcome.map(drop),
+            Err(_) => Err(PowerTestError::Failed(
+                "a thread that writes has panicked".to_owned(),
+            )),
+        };
+        first = first.and(ended);
+    }
+    first
 }
 
 fn write_log(

@@ -1,8 +1,8 @@
 //! A bench for power cuts: a server, and a file system on a loop device on a disk of [`disk`] whose
 //! power can be cut while a writer works; and the removal of all of it, however the test ends.
 //!
-//! Invariants: this process never reads or writes what is mounted; the mounts and the folder go when
-//! the janitor's standard input ends, which is when the test ends or dies.
+//! Invariants: this process never reads or writes what is mounted; the mounts and the folder go
+//! when the janitor's standard input ends, which is when the test ends or dies.
 
 use crate::disk::{Cache, Fault};
 use crate::fuse;
@@ -52,7 +52,7 @@ pub struct Scratch {
     pub path: PathBuf,
     janitor: Child,
     /// The server in one, everything else in the other.
-    network: Option<TwoNetworks>,
+    pub network: Option<TwoNetworks>,
 }
 
 impl Scratch {
@@ -92,7 +92,7 @@ impl Scratch {
     }
 
     /// Commands run in a network of their own from now on, and the server in another one.
-    fn divide_networks(&mut self) -> Result<(), String> {
+    pub fn divide_networks(&mut self) -> Result<(), String> {
         self.network = Some(TwoNetworks::make()?);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Power tests end to end: a server, a writer on a disk whose power can be cut, and the reader after
-//! the restart; disks that lie, bad input, networks, and what the verdict makes of it.
+//! Power tests end to end: a server, a writer on a disk whose power can be cut, and the reader
+//! after the restart; disks that lie, bad input, networks, and what the verdict makes of it.
 //!
 //! What needs root, a tool or a device is skipped with a line that begins `skipped: `. With
 //! `REDOLAB_POWER_REQUIRED` a test that cannot run fails instead.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Two namespaces with a cable between them, removed when it is dropped.
 pub struct TwoNetworks {
-    pub names: [String; 2],
+    names: [String; 2],
 }
 
 /// Their addresses.
@@ -40,6 +40,17 @@ impl TwoNetworks {
             within(&["link", "set", "lo", "up"])?;
         }
         Ok(networks)
+    }
+
+    /// Pulls or plugs the cable of the second one: `down` or `up`.
+    pub fn cable(&self, state: &str) -> Result<(), String> {
+        let end = format!("rlpt{}b", std::process::id() % 100_000);
+        let name = self.names[1].as_str();
+        done(
+            "ip",
+            &["netns", "exec", name, "ip", "link", "set", &end, state],
+        )
+        .map(drop)
     }
 
     /// The same command in one of the two.

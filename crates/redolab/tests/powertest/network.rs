@@ -1,88 +1,34 @@
 //! A server in one network namespace and the machine under test in another: the writer, a network
 //! that breaks, and a switch that the server runs.
 
-use crate::bench::{Scratch, Server, Writer, await_kept, done, verify, write_arguments};
-use crate::namespaces::TwoNetworks;
+use crate::bench::{Scratch, Server, Writer, await_kept, verify, write_arguments};
 use crate::{alone, skipped};
-use std::time::Duration;
 
 #[test]
 fn a_broken_network_ends_the_test_and_what_was_kept_before_is_compared() {
     let _alone = alone();
-    let networks = match TwoNetworks::make() {
-        Ok(networks) => networks,
-        Err(why) => return skipped(&why),
-    };
-    let scratch = Scratch::new("network");
-    let (keep, token) = (scratch.place("keep"), scratch.token());
-    let serve = scratch.command(&[
-        "powertest",
-        "serve",
-        "--keep",
-        &keep,
-        "--token-file",
-        &token,
-        "--keep-file-size",
-        "1M",
-        "--listen",
-        "10.213.7.1:7407",
-    ]);
-    let mut server = Server::of(networks.within(0, &serve));
+    let mut scratch = Scratch::new("network");
+    if let Err(why) = scratch.divide_networks() {
+        return skipped(&why);
+    }
+    let mut server = Server::start(&scratch, &[]);
     server.lines.wait_for("without the token are refused");
     let at = scratch.place("plain");
-    let arguments = write_arguments(&scratch, "10.213.7.1:7407", &at, &["--log-file-size", "4M"]);
+    let arguments = write_arguments(&scratch, &server.address, &at, &["--log-file-size", "4M"]);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut writer = Writer::start(networks.within(1, &scratch.command(&words)));
-    std::thread::sleep(Duration::from_millis(300));
-    // The cable is pulled: neither side is told.
-    let cable = format!("rlpt{}b", std::process::id() % 100_000);
-    let down = [
-        "netns",
-        "exec",
-        &networks.names[1],
-        "ip",
-        "link",
-        "set",
-        &cable,
-        "down",
-    ];
-    done("ip", &down).expect("goes down");
+    let mut writer = Writer::start(scratch.command(&words));
+    await_kept(&scratch, &server.address, &at, 20);
+    // The cable is pulled: neither side is informed.
+    let network = scratch.network.as_ref().expect("it was divided");
+    network.cable("down").expect("goes down");
     let line = writer.lines.wait_for("connection to the server broke");
-    assert!(
-        line.contains("nothing that was written after them counts"),
-        "{line}"
-    );
+    let says = "nothing that was written after them counts";
+    assert!(line.contains(says), "{line}");
     assert_eq!(writer.child.wait().expect("ends").code(), Some(1));
-    let up = [
-        "netns",
-        "exec",
-        &networks.names[1],
-        "ip",
-        "link",
-        "set",
-        &cable,
-        "up",
-    ];
-    done("ip", &up).expect("comes up");
+    network.cable("up").expect("comes up");
     server.lines.wait_for("connection lost");
-    let token = scratch.token();
-    let mut judge = vec![
-        "powertest",
-        "verify",
-        "--on",
-        &at,
-        "--to",
-        "10.213.7.1:7407",
-    ];
-    judge.extend([
-        "--token-file",
-        &token,
-        "--format",
-        "json",
-        "--cut-kind",
-        "device-power",
-    ]);
-    let judged = crate::bench::run(networks.within(1, &scratch.command(&judge)));
+    let kind = ["--cut-kind", "device-power"];
+    let judged = verify(&scratch, &server.address, &at, &kind);
     let cycle = judged.json();
     assert_eq!(
         (judged.code, &cycle["class"]),

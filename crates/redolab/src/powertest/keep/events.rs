@@ -65,7 +65,7 @@ impl KeptTests {
                 let (test, acks) = rest.split_first_chunk::<16>().ok_or("it is too short")?;
                 let acks = decode_acks(acks).ok_or("a part of an acknowledgement is missing")?;
                 let test = TestId(*test).to_string();
-                self.into_copy().acknowledged(&test, &acks);
+                self.target().acknowledged(&test, &acks);
                 Ok(())
             }
             Some((&EVENT, json)) => {
@@ -78,7 +78,7 @@ impl KeptTests {
     }
 
     /// What an event is about: the copy, while one is being written.
-    fn into_copy(&mut self) -> &mut KeptTests {
+    fn target(&mut self) -> &mut KeptTests {
         if self.copy.is_none() {
             return self;
         }
@@ -96,7 +96,7 @@ impl KeptTests {
             KeepEvent::Copied(test) => {
                 let (id, acks) = (test.new.test_id.clone(), Vec::new());
                 let kept = KeptTest { test: *test, acks };
-                self.into_copy().tests.insert(id, kept);
+                self.target().tests.insert(id, kept);
             }
             KeepEvent::Opened(new) => {
                 // A copy without an end is nothing: the server was ended while it wrote it.

@@ -191,7 +191,7 @@ fn a_test_is_judged_once_and_stays_judged() {
     assert_eq!(keep.cycles().len(), 1);
     let (open, earlier) = keep.list("m", "/u01", |_| false);
     assert!(open.is_empty());
-    assert_eq!(earlier, [test.test_id.clone()]);
+    assert_eq!(earlier, std::slice::from_ref(&test.test_id));
     assert!(
         keep.begin(test).expect("answers").is_err(),
         "its identity is used"
