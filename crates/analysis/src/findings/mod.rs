@@ -23,7 +23,7 @@ pub mod need;
 mod note;
 mod peaks;
 mod placement;
-mod power_test;
+mod power_cuts;
 pub mod production;
 mod protection;
 mod server;
@@ -85,7 +85,7 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     server::collect(run, &mut notes);
     layers::collect(run, &mut notes);
     cache::collect(run, t, &mut notes);
-    power_test::collect(run, &mut notes);
+    power_cuts::collect(run, &mut notes);
     block::collect(run, &mut notes);
     need::collect(run, t, &mut notes);
     explain::collect(run, &mut notes);
