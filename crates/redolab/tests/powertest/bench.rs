@@ -99,7 +99,11 @@ impl Scratch {
 
     /// A command of redolab's on the machine under test.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let command = self.command_here(arguments);
+        self.under_test(self.command_here(arguments))
+    }
+
+    /// Any command on the machine under test.
+    pub fn under_test(&self, command: Command) -> Command {
         match &self.network {
             Some(network) => network.within(1, &command),
             None => command,

@@ -245,7 +245,7 @@ fn a_writer_that_acknowledges_too_early_is_refuted_on_an_honest_disk() {
     command
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped());
-    let mut writer = Writer::start(command);
+    let mut writer = Writer::start(bench.scratch.under_test(command));
     await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     // What it acknowledges between the death of its disk and its own is not durable.
     bench

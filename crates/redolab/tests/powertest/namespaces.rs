@@ -55,8 +55,9 @@ impl TwoNetworks {
 
     /// The same command in one of the two.
     pub fn within(&self, which: usize, command: &Command) -> Command {
-        let mut inside = Command::new("ip");
-        inside.args(["netns", "exec", &self.names[which]]);
+        // ip(8) would give it mounts of its own, which keep a file system busy.
+        let mut inside = Command::new("nsenter");
+        inside.arg(format!("--net=/run/netns/{}", self.names[which]));
         inside.arg(command.get_program()).args(command.get_args());
         for (key, value) in command.get_envs() {
             match value {
