@@ -18,7 +18,7 @@ keep=${5:-$scratch}/powertest-keep
 export REDOLAB_STORE="$scratch/store"
 server=
 end() {
-    [ -z "$server" ] || kill "$server" 2> /dev/null || true
+    [ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null || true
     rm -rf "$scratch" "$keep"
 }
 trap end EXIT INT TERM
@@ -32,7 +32,9 @@ address=$(sed -n 's/^Listening on \(.*\)\.$/\1/p' "$scratch/server")
 measured() {
     "$redolab" run --on "$directory" --workload LGWR-LAT1 --jobs "$jobs" --time "${seconds}s" \
         --warmup 1s --log-file-size 64M --log-groups 3 --sync-method direct --allow-busy \
-        --format csv --columns commit_throughput_tps --quiet | tail -1
+        --format csv --quiet | awk -F, '
+            NR == 1 { for (i = 1; i <= NF; i++) if ($i == "commit_throughput_tps") at = i }
+            NR == 2 { print $at }'
 }
 written() {
     "$redolab" powertest write --on "$directory" --to "$address" --token-file "$scratch/token" \

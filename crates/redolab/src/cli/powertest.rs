@@ -78,10 +78,11 @@ struct ServeArgs {
     cut: Vec<String>,
 }
 
+/// Where a test is, and who keeps its acknowledgements.
 #[derive(Debug, Args)]
-struct WriteArgs {
-    /// Directory on the device under test; files are made in a folder of redolab's own, which stays
-    /// there until `verify` has read it
+struct TestPlaceArgs {
+    /// Directory on the device under test. The test's files are in a folder of redolab's own below
+    /// it, which stays there until `verify` has read it
     #[arg(long, value_name = "PATH")]
     on: PathBuf,
     /// The server
@@ -90,6 +91,12 @@ struct WriteArgs {
     /// File with the secret that both machines share
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct WriteArgs {
+    #[command(flatten)]
+    place: TestPlaceArgs,
     /// Number of sessions that commit
     #[arg(long, value_name = "N", default_value = "8", value_parser = small(1024))]
     jobs: u32,
@@ -133,15 +140,8 @@ struct WriteArgs {
 
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// The directory that was written to
-    #[arg(long, value_name = "PATH")]
-    on: PathBuf,
-    /// The server
-    #[arg(long, value_name = "HOST:PORT")]
-    to: String,
-    /// File with the secret that both machines share
-    #[arg(long, value_name = "FILE")]
-    token_file: PathBuf,
+    #[command(flatten)]
+    place: TestPlaceArgs,
     /// The test, or the first digits of its identity, where the path has several
     #[arg(long, value_name = "ID")]
     test: Option<String>,
@@ -328,9 +328,9 @@ fn write_main(args: &WriteArgs) -> Result<ExitCode, CommandError> {
         return Err(CommandError::usage(text));
     }
     let written = write(&WriteOrder {
-        path: args.on.clone(),
-        server: args.to.clone(),
-        token: token(&args.token_file)?,
+        path: args.place.on.clone(),
+        server: args.place.to.clone(),
+        token: token(&args.place.token_file)?,
         jobs: args.jobs,
         until: WrittenUntil {
             time: args.time.map(|time| Duration::from_nanos(time.0)),
@@ -366,9 +366,9 @@ fn verify_main(args: &VerifyArgs) -> Result<ExitCode, CommandError> {
     args.view.spares(&store);
     args.view.check()?;
     let judged = verify(&VerifyOrder {
-        path: args.on.clone(),
-        server: args.to.clone(),
-        token: token(&args.token_file)?,
+        path: args.place.on.clone(),
+        server: args.place.to.clone(),
+        token: token(&args.place.token_file)?,
         test: args.test.clone(),
         // Without it there is nothing to judge: clap asks for one of both.
         cut: args

@@ -1,8 +1,8 @@
 //! What writer, reader and server send each other.
 //!
-//! Invariants: a message is at most [`BODY_MAX`](super::channel::BODY_MAX) bytes; acknowledgements
-//! are entries of fixed size, everything else is JSON, each behind a byte that distinguishes them.
-//! No text of a message is shown raw.
+//! Invariants: a message is at most [`BODY_MAX`] bytes; acknowledgements are entries of fixed size,
+//! everything else is JSON, each behind a byte that distinguishes them. No text of a message is
+//! shown raw.
 
 use super::channel::BODY_MAX;
 use measure::power_test::{PowerCycle, PowerTestSeries, StackFingerprint};

@@ -1,9 +1,9 @@
 //! Power tests: does an acknowledged write survive a power cut on this device?
 //!
-//! What lives here: a writer ([`write`]) that commits unique records on the device under test and
-//! sends each acknowledgement to a server on another machine; the server ([`serve`]), which keeps
-//! them durably ([`keep`]); and, after the restart, the reader ([`verify`]) that looks for
-//! everything acknowledged and has it judged ([`judge`]). `channel` and `messages` are the protocol
+//! What lives here: a writer (`write`) that commits unique records on the device under test and
+//! sends each acknowledgement to a server on another machine; the server (`serve`), which keeps
+//! them durably (`keep`); and, after the restart, the reader (`verify`) that looks for
+//! everything acknowledged and has it judged (`judge`). `channel` and `messages` are the protocol
 //! between them, `identity` what is known about machine and device.
 //!
 //! Invariants: an acknowledgement is sent only after the commit returned, and is kept only after

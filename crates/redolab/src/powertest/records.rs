@@ -5,6 +5,7 @@
 //! a sector describes itself, whatever its neighbours are.
 
 use crc_fast::{CrcAlgorithm, Digest};
+use device::file::fill_noise;
 use measure::workload::split_mix;
 
 /// Unit of a medium that is written whole or not at all.
@@ -65,21 +66,9 @@ fn crc32c(bytes: &[u8]) -> u32 {
     digest.finalize() as u32
 }
 
-/// Fills `out` with bytes drawn from `state`.
-fn fill(out: &mut [u8], mut state: u64) {
-    let (words, rest) = out.as_chunks_mut::<8>();
-    for word in words {
-        *word = split_mix(&mut state).to_le_bytes();
-    }
-    let last = split_mix(&mut state).to_le_bytes();
-    rest.iter_mut()
-        .zip(last)
-        .for_each(|(byte, drawn)| *byte = drawn);
-}
-
 /// Makes `out` the record number `sequence` of a session, of the length that it has.
 pub(super) fn record(out: &mut [u8], test: TestId, session: u32, sequence: u64) {
-    fill(out, test.state(&[u64::from(session), sequence]));
+    fill_noise(out, test.state(&[u64::from(session), sequence]), 0);
     let mut head = [0; RECORD_HEAD];
     head[..4].copy_from_slice(&session.to_le_bytes());
     head[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -107,7 +96,7 @@ impl SectorName {
     /// Makes `out` the sector of this name.
     pub(super) fn write_to(&self, out: &mut [u8; SECTOR]) {
         let names = [u64::from(self.file), self.write, u64::from(self.index)];
-        fill(out, self.test.state(&names));
+        fill_noise(out, self.test.state(&names), 0);
         out[..4].copy_from_slice(&SECTOR_MAGIC);
         out[4..8].copy_from_slice(&self.file.to_le_bytes());
         out[8..24].copy_from_slice(&self.test.0);
