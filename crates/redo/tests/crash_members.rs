@@ -61,22 +61,22 @@ fn seeds_with_members_that_once_failed_pass() {
 
 #[test]
 fn each_bug_planted_in_members_is_found() {
-    HISTORIES.find(&[
-        Bug::AcknowledgeBeforeFlush,
-        Bug::PublishBeyondSnapshot,
-        Bug::AcceptOldIncarnation,
-        Bug::FlushOfTheFirst,
-        Bug::MirrorAtFirst,
-        Bug::StaleBeforeCaughtUp,
-        Bug::SkipStaleFence,
-        Bug::SkipHeal,
-        Bug::CopiedBeforeFlushed,
-        Bug::BelievedBeforeMarked,
-        Bug::CheckpointOnOneMember,
-        Bug::ReturnedInFlight,
-        Bug::CopyBesideStream,
-        Bug::ReturnedUnflushed,
-        Bug::ReturnedBeforeMarked,
-        Bug::MarkedBeforeRequired,
+    HISTORIES.find_from(&[
+        (Bug::AcknowledgeBeforeFlush, 0),
+        (Bug::PublishBeyondSnapshot, 0),
+        (Bug::AcceptOldIncarnation, 0),
+        (Bug::FlushOfTheFirst, 0),
+        (Bug::MirrorAtFirst, 0),
+        (Bug::StaleBeforeCaughtUp, 6500),
+        (Bug::SkipStaleFence, 0),
+        (Bug::SkipHeal, 0),
+        (Bug::CopiedBeforeFlushed, 0),
+        (Bug::BelievedBeforeMarked, 6400),
+        (Bug::CheckpointOnOneMember, 0),
+        (Bug::ReturnedInFlight, 0),
+        (Bug::CopyBesideStream, 0),
+        (Bug::ReturnedUnflushed, 0),
+        (Bug::ReturnedBeforeMarked, 0),
+        (Bug::MarkedBeforeRequired, 1800),
     ]);
 }

@@ -58,15 +58,15 @@ fn seeds_that_find_bugs_in_rings_pass() {
 
 #[test]
 fn each_bug_planted_in_rings_is_found() {
-    HISTORIES.find(&[
-        Bug::AcknowledgeBeforeFlush,
-        Bug::AcceptOldIncarnation,
-        Bug::RingReusedEarly,
-        Bug::RingUnflushed,
-        Bug::RingWithHole,
-        Bug::RingOfOtherLife,
-        Bug::RingUnsettled,
-        Bug::RingNamesOneLife,
-        Bug::RingSpareEarly,
+    HISTORIES.find_from(&[
+        (Bug::AcknowledgeBeforeFlush, 0),
+        (Bug::AcceptOldIncarnation, 0),
+        (Bug::RingReusedEarly, 0),
+        (Bug::RingUnflushed, 1800),
+        (Bug::RingWithHole, 61_400),
+        (Bug::RingOfOtherLife, 0),
+        (Bug::RingUnsettled, 6100),
+        (Bug::RingNamesOneLife, 12_200),
+        (Bug::RingSpareEarly, 800),
     ]);
 }

@@ -11,8 +11,8 @@ use super::head::{VerdictWords, doubts, which};
 use super::overview::View;
 use super::verdict::claim;
 use measure::judgement::{Finding, Weight};
-use measure::run::Run;
-use measure::words::sanitize;
+use measure::run::{Run, problems};
+use measure::words::{markdown as escape, sanitize};
 use std::fmt::Write;
 
 /// The run.
@@ -68,7 +68,7 @@ fn head(out: &mut String, run: &Run) {
         let _ = writeln!(
             out,
             "**Verdict: {}**\n",
-            escaped(&words.answer.replace("   ", ", "))
+            escape::line(&words.answer.replace("   ", ", "))
         );
         paragraph(out, &words.why);
         if let Some(envelope) = &words.envelope {
@@ -84,7 +84,8 @@ fn head(out: &mut String, run: &Run) {
             .unwrap_or_default(),
     );
     if !run.validity.valid {
-        let wrong = run.validity.problems.iter().filter(|p| p.invalidates);
+        let wrong = problems::each_once(&run.validity.problems).into_iter();
+        let wrong = wrong.filter(|p| p.invalidates);
         let wrong: Vec<String> = wrong.map(|p| format!("{}: {}", p.id, p.detail)).collect();
         list(out, "INVALID: these figures are wrong", &wrong);
     }
@@ -93,7 +94,7 @@ fn head(out: &mut String, run: &Run) {
 /// A paragraph; nothing for an empty text.
 fn paragraph(out: &mut String, text: &str) {
     if !text.is_empty() {
-        let _ = writeln!(out, "{}\n", escaped(text));
+        let _ = writeln!(out, "{}\n", escape::line(text));
     }
 }
 
@@ -101,9 +102,9 @@ fn list(out: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
-    let _ = writeln!(out, "**{}**\n", escaped(title));
+    let _ = writeln!(out, "**{}**\n", escape::line(title));
     for item in items {
-        let _ = writeln!(out, "- {}", escaped(item));
+        let _ = writeln!(out, "- {}", escape::line(item));
     }
     out.push('\n');
 }
@@ -134,7 +135,7 @@ fn findings(out: &mut String, findings: &[Finding], verbose: bool) {
 /// A table. The first `texts` columns are aligned to the left, the rest to the right.
 fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: usize) {
     let mut line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+        let cells: Vec<String> = cells.iter().map(|cell| escape::inline(cell)).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     };
     line(headings);
@@ -142,29 +143,6 @@ fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: 
     line(&rule.map(str::to_owned).collect::<Vec<_>>());
     lines.iter().for_each(|cells| line(cells));
     out.push('\n');
-}
-
-/// Text that means itself in GitHub's Markdown.
-fn escaped(text: &str) -> String {
-    let clean = sanitize::line(text);
-    let mut out = String::with_capacity(clean.len());
-    let chars: Vec<char> = clean.chars().collect();
-    for (at, c) in chars.iter().enumerate() {
-        // Inside a word an underscore means itself.
-        let inside = |at: Option<usize>| {
-            at.and_then(|at| chars.get(at))
-                .is_some_and(|c| c.is_alphanumeric())
-        };
-        match c {
-            '\\' | '`' | '*' | '|' | '[' | ']' | '~' | '<' | '>' => out.extend(['\\', *c]),
-            '_' if !inside(at.checked_sub(1)) || !inside(Some(at + 1)) => out.push_str("\\_"),
-            '&' => out.push_str("&amp;"),
-            '@' => out.push_str("&#64;"),
-            '#' => out.push_str("&#35;"),
-            c => out.push(*c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -194,27 +172,61 @@ mod tests {
         assert!(text.contains("| log file sync p50 (ms) |"), "{text}");
     }
 
+    /// The marks of each line that format something: those that no backslash disarms.
+    fn structure(markdown: &str) -> Vec<String> {
+        let marks = |line: &str| {
+            let mut marks = String::new();
+            let line = line.replace("&#35;", "x").replace("&#64;", "x");
+            let mut chars = line.chars();
+            while let Some(c) = chars.next() {
+                match c {
+                    '\\' => drop(chars.next()),
+                    '`' | '*' | '|' | '[' | ']' | '<' | '>' | '~' | '@' | '#' => marks.push(c),
+                    c if c.is_control() || c == '\u{202e}' => marks.push('?'),
+                    _ => {}
+                }
+            }
+            let start = line.strip_prefix("- ").unwrap_or(&line);
+            let is_block = start.starts_with(['-', '+', '=', ' ', '\t']);
+            format!("{marks}{}", if is_block { " block" } else { "" })
+        };
+        markdown.lines().map(marks).collect()
+    }
+
     #[test]
-    fn text_from_outside_means_itself() {
-        for (text, want) in [
-            ("a|b", "a\\|b"),
-            ("<script>", "\\<script\\>"),
-            ("@dba #12", "&#64;dba &#35;12"),
-            ("_x_ a_b", "\\_x\\_ a_b"),
-            ("`*[x](y)", "\\`\\*\\[x\\](y)"),
-            ("a\u{1b}[2Jb\nc", &sanitize::line("a\u{1b}[2Jb\nc")),
+    fn hostile_text_formats_nothing_in_either_maker() {
+        let made = |text: &str| {
+            let mut run = crate::output::table::tests::run();
+            let s = || text.to_owned();
+            run.rows[0].workload = s();
+            (run.target.kind, run.target.path) = (s(), s());
+            (run.run_id, run.redolab_version, run.created) = (s(), s(), s());
+            run.notes.label = Some(s());
+            run.notes.tags.insert(s(), s());
+            run.validity.add(text, true, text);
+            let own = super::text(&run, view(&Columns::Usual));
+            [own, analysis::report::markdown(&run)].map(|made| structure(&made))
+        };
+        let plain = made("plain");
+        for hostile in [
+            "a|b | c",
+            "`code` ```",
+            "back\\slash\\",
+            "one\n\n# two\r\n- three",
+            "[here](https://example.org) ![x](y)",
+            "<script>alert(1)</script><!-- <b>",
+            "# heading",
+            "- item",
+            "---",
+            "    indented",
+            "**bold** _it_ ~~gone~~ @dba #12",
+            "\u{1b}[31mred\u{1b}]0;title\u{7}",
+            "\u{202e}gnp.exe",
         ] {
-            assert_eq!(escaped(text), want);
+            for (with, without) in made(hostile).iter().zip(&plain) {
+                assert_eq!(with, without, "{hostile:?}");
+            }
         }
-        let mut run = crate::output::table::tests::run();
-        run.rows[0].workload = "x | y\n| z |".to_owned();
-        let text = text(&run, view(&Columns::Usual));
-        assert!(text.contains("x \\| y"), "{text}");
-        assert_eq!(
-            text.lines().filter(|l| l.starts_with('|')).count(),
-            4,
-            "{text}"
-        );
     }
 
     #[test]

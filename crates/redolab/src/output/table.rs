@@ -7,7 +7,7 @@
 use super::cells::{self, grouped, ns_as_ms};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use measure::WaitEvent;
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Row, Run, WaitStats, problems};
 use measure::words::{label, sanitize};
 
 /// How to draw.
@@ -59,7 +59,7 @@ pub fn caption(run: &Run) -> String {
     if !run.validity.valid {
         text.push_str("\nINVALID: the figures below are wrong:");
     }
-    for problem in &run.validity.problems {
+    for problem in problems::each_once(&run.validity.problems) {
         let weight = if problem.invalidates {
             "invalid"
         } else {
