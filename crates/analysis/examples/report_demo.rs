@@ -94,6 +94,7 @@ fn synthetic() -> Run {
         rows,
         floor: floors(&mut state),
         placement: None,
+        power_tests: None,
         lab_overhead_ns: Some(1_850.0),
         findings: Vec::new(),
         validity: Validity::sound(),

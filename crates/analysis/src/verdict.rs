@@ -172,7 +172,11 @@ fn not_judged(
 ) -> Vec<String> {
     let mut out: Vec<String> = unjudged.iter().map(|s| (*s).to_owned()).collect();
     if matches!(durability, Durability::Unverified | Durability::Declared) {
-        out.push("power loss: no power test was run".to_owned());
+        let text = match run.power_tests {
+            None => "power loss: no power test was run",
+            Some(_) => "power loss: no power test of this stack took the power from every cache",
+        };
+        out.push(text.to_owned());
     }
     for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
         if rows_of(run, name).is_empty() {

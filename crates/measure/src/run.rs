@@ -36,6 +36,7 @@ pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
+use crate::power_test::PowerTestEvidence;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
@@ -91,6 +92,9 @@ pub struct Run {
     /// The floor from each processor, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementFigures>,
+    /// What power tests show about the device, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_tests: Option<PowerTestEvidence>,
     /// The lab's own overhead on the null device, nanoseconds a commit (one job, LGWR-LAT1).
     #[serde(default)]
     pub lab_overhead_ns: Option<f64>,

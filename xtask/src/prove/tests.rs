@@ -237,6 +237,30 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "power-cuts",
+        shows: "powertest over two network namespaces: 200 power cuts of an honest disk lose \
+                nothing; disks that drop flushes, reorder, tear, or lose one flush in 50 are each \
+                refuted with their class; 50 shutdowns each of ext4 and xfs",
+        takes: "15 min",
+        package: "redolab",
+        arguments: &["--test", "powertest"],
+        filter: &["--test-threads", "1"],
+        env: |round| {
+            vec![
+                ("REDOLAB_POWER_REQUIRED", "1".to_owned()),
+                ("REDOLAB_POWER_NETWORK", "1".to_owned()),
+                ("REDOLAB_POWER_CUTS", "200".to_owned()),
+                ("REDOLAB_POWER_LIES", "50".to_owned()),
+                ("REDOLAB_POWER_RARE", "200".to_owned()),
+                ("REDOLAB_POWER_SHUTDOWNS", "50".to_owned()),
+                ("REDOLAB_POWER_SEED", (round + 11).to_string()),
+            ]
+        },
+        repeats: true,
+        data: &[("REDOLAB_POWER_CSV", "experiments/powertest/cuts.csv")],
+        ..PLAIN
+    },
+    Proof {
         name: "flips",
         shows: "no flip of any of the 8 bits of each byte of a mebibyte of redo is believed",
         takes: "5 min",

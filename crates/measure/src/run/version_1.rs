@@ -176,6 +176,7 @@ impl From<RunOfVersion1> for Run {
             rows: old.rows.into_iter().map(row).collect(),
             floor: old.floor,
             placement: None,
+            power_tests: None,
             lab_overhead_ns: old.lab_overhead_ns,
             findings: old.findings,
             validity: old.validity,

@@ -2,9 +2,10 @@
 //! `output`.
 //!
 //! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict of `check` is no (with `--strict`
-//! conditional too), or a condition of `--fail-if` is breached; 4 the run is incomplete or invalid,
-//! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
-//! exit code.
+//! conditional too), a condition of `--fail-if` is breached, or a power test lost something; 4 the
+//! run is incomplete or invalid, the verdict of `check` undetermined, or a power test cannot be
+//! judged; 130 interrupted. Of the commands with runs only `check` turns a verdict into an exit
+//! code.
 
 mod background;
 mod capacity;
@@ -24,6 +25,7 @@ mod matrix;
 mod members;
 mod need;
 mod notes;
+mod powertest;
 mod probe;
 mod question;
 mod redact;
@@ -84,8 +86,10 @@ Exit codes:
   1    failed
   2    wrong usage, or refused
   3    check: the verdict is no (with --strict also conditional);
-       compare: a condition of --fail-if is met
-  4    the run is incomplete or invalid, or the verdict of check is undetermined
+       compare: a condition of --fail-if is met;
+       powertest: acknowledged writes were lost
+  4    the run is incomplete or invalid, the verdict of check is undetermined, or a power test
+       cannot be judged
   130  interrupted
 Only check turns a verdict into an exit code.";
 
@@ -111,6 +115,8 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Rewrite files of evidence without names and SQL, so that they can leave the site
     Redact(redact::RedactArgs),
+    /// Cut the power: does an acknowledged write survive it? Needs a second machine
+    Powertest(powertest::PowerTestArgs),
     /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
     Capacity(capacity::CapacityArgs),
     /// Print the shape, records, end and damage of a log; changes a log only with --accept-loss or
@@ -164,6 +170,7 @@ pub fn run_command(
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
         Command::Redact(args) => redact::main(&args),
+        Command::Powertest(args) => powertest::main(&args),
         Command::Capacity(args) => capacity::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),

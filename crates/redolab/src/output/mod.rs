@@ -29,6 +29,7 @@ pub mod members;
 pub mod nodes;
 pub mod overview;
 pub mod placement;
+pub mod powertest;
 pub mod progress;
 pub mod r_format;
 pub mod report;

@@ -35,6 +35,7 @@ mod members;
 mod nodes;
 mod notes;
 mod placement;
+mod power_tests;
 mod production;
 mod progress;
 mod raw;

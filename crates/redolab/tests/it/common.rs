@@ -10,6 +10,9 @@ use measure::judgement::{
     Verdict, Weight,
 };
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
+use measure::power_test::{
+    CutKind, LossClass, OtherStackSeries, PowerTestEvidence, PowerTestSeries, StackFingerprint,
+};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
     DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, MemberFacts,
@@ -34,6 +37,37 @@ pub fn histogram(seed: u64, n: u64) -> Histogram {
     h
 }
 
+fn power_tests() -> PowerTestEvidence {
+    let stack = |method| {
+        let layers = Stack {
+            layers: vec![layer()],
+            depths: vec![0],
+            ..Stack::default()
+        };
+        StackFingerprint::of(&layers, Some(method))
+    };
+    let series = |method| PowerTestSeries {
+        stack: stack(method),
+        kinds: vec![CutKind::HostPower, CutKind::GuestReset],
+        cuts: 5,
+        other_cuts: 1,
+        acknowledgements: 600,
+        acknowledgements_of_cuts: 500,
+        lost: 2,
+        refuted_cuts: 1,
+        classes: vec![LossClass::TornSector],
+        last: "2026-11-24T10:05:00.000Z".to_owned(),
+        hypervisor: Some("KVM".to_owned()),
+    };
+    PowerTestEvidence {
+        same: Some(series("direct")),
+        others: vec![OtherStackSeries {
+            changes: stack("direct").changes_from(&stack("dsync")),
+            series: series("dsync"),
+        }],
+    }
+}
+
 fn layer() -> Layer {
     let text = |s: &str| Some(s.to_owned());
     Layer {
@@ -48,6 +82,8 @@ fn layer() -> Layer {
         model: text("m"),
         vendor: text("v"),
         firmware: text("f"),
+        serial: text("S1"),
+        wwid: text("eui.1"),
         controller: text("ahci"),
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4096),
@@ -586,6 +622,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 run_queue_pct: Some(0.5),
             }],
         }),
+        power_tests: Some(power_tests()),
         lab_overhead_ns: Some(900.5),
         findings: vec![finding()],
         validity,
