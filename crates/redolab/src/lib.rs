@@ -24,3 +24,4 @@ pub mod output;
 pub mod safety;
 pub mod signals;
 pub mod store;
+pub mod watch;

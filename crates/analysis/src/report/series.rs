@@ -120,7 +120,7 @@ impl Strip {
             for chunk in row.intervals.chunks(bin) {
                 // In the middle of what it counts, as the cells of the heat maps are.
                 let length = seconds(chunk);
-                strip.push(at + length / 2.0, chunk);
+                strip.push(at + length / 2.0, chunk, row.commits.is_some());
                 at += length;
             }
             strip.end_s = at;
@@ -132,7 +132,8 @@ impl Strip {
         strip
     }
 
-    fn push(&mut self, at: f64, chunk: &[Interval]) {
+    /// `counts`: commits were counted.
+    fn push(&mut self, at: f64, chunk: &[Interval], counts: bool) {
         if chunk.iter().any(|i| i.log_switches > Some(0)) {
             self.switches.push(at);
         }
@@ -142,7 +143,7 @@ impl Strip {
             top.filter(|ns| *ns > 0).map_or(f64::NAN, |ns| ns as f64)
         };
         let length = seconds(chunk);
-        let rate = if length > 0.0 {
+        let rate = if length > 0.0 && counts {
             commits as f64 / length
         } else {
             f64::NAN

@@ -40,4 +40,5 @@ pub mod table;
 pub mod tproc_c;
 pub mod tproc_c_load;
 pub mod verdict;
+pub mod watched;
 pub mod workers;
