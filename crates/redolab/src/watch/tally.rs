@@ -290,7 +290,9 @@ mod tests {
             Some(3_000)
         );
         assert_eq!(
-            row.events.map(|e| (e.log_file_parallel_writes, e.lost)),
+            row.events
+                .as_ref()
+                .map(|e| (e.log_file_parallel_writes, e.lost)),
             Some((2, 1))
         );
         assert_eq!(row.watched().lost_events, Some(1));

@@ -25,6 +25,9 @@ const PAGE_KB: u64 = 64;
 /// How often a removal is tried: a reader in the kernel may keep an instance for a moment.
 const REMOVALS: u32 = 50;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of a text file of tracefs that are read at once, and at most.
+const TEXT_BYTES: usize = 64 << 10;
+const TEXT_MAX: usize = 1 << 20;
 
 /// A private instance of the trace.
 #[derive(Debug)]
@@ -265,8 +268,21 @@ fn set(path: &Path, value: &str) -> Result<(), TracefsError> {
     std::fs::write(path, value).map_err(failed(path, "setting it"))
 }
 
+/// The text of a file of tracefs. Some of them give their text to the first read only, so it has
+/// room for all of it.
 fn text_of(path: &Path) -> Result<String, TracefsError> {
-    std::fs::read_to_string(path).map_err(failed(path, "reading it"))
+    let read = || {
+        let (mut file, mut text) = (File::open(path)?, Vec::new());
+        let mut some = vec![0; TEXT_BYTES];
+        loop {
+            match file.read(&mut some)? {
+                0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+                bytes if text.len() < TEXT_MAX => text.extend_from_slice(&some[..bytes]),
+                _ => return Err(std::io::Error::other("it is longer than such files are")),
+            }
+        }
+    };
+    read().map_err(failed(path, "reading it"))
 }
 
 /// What `parse` makes of a description of the kernel.

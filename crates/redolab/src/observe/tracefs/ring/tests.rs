@@ -73,8 +73,11 @@ fn a_recorded_page_has_its_events_in_their_order() {
         _ => None,
     });
     let (begins, ends): (Vec<_>, Vec<_>) = (begins.collect(), ends.collect());
-    assert!(!begins.is_empty());
-    assert_eq!(begins, ends);
+    // The first write began on the page before.
+    assert!(
+        begins.len() > 3 && ends.ends_with(&begins),
+        "{begins:?} {ends:?}"
+    );
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn times_are_added_extended_and_set() {
         0,
         // A discarded entry takes its time and is not a record.
         entry(TYPE_PADDING, 1),
-        4,
+        8,
         0,
         entry(1, 1),
         0,
