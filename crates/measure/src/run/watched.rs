@@ -91,8 +91,8 @@ pub struct WatchedFacts {
     pub log_bytes: u64,
     /// Files that were added while it was watched.
     pub added_files: u64,
-    /// How its files were opened at the beginning, such as `O_RDWR|O_DIRECT`; empty where no
-    /// process had one open.
+    /// How processes had its files open when these were looked at, such as `O_RDWR|O_DIRECT`; empty
+    /// where none had.
     pub open_flags: Vec<String>,
     /// The events of the kernel that were recorded.
     pub events: Vec<String>,

@@ -172,11 +172,9 @@ struct SeenLog {
 impl Watching {
     /// Has the events of the log recorded.
     fn begin(subject: Subject, console: &dyn Console) -> Result<Watching, WatchError> {
-        let opened = subject.opened_as();
         let facts = WatchedFacts {
             product: subject.product.clone(),
             processes: subject.processes(),
-            open_flags: opened.flags.iter().cloned().collect(),
             ..WatchedFacts::default()
         };
         let instance = TraceInstance::create(Tracefs::find()?)?;
@@ -214,7 +212,13 @@ impl Watching {
         };
         let files = &self.subject.files;
         let ranges = place::ranges(files.known());
-        let wanted = WantedEvents::of(files, &self.subject.opened_as(), &ranges);
+        let opened = self.subject.opened_as();
+        let wanted = WantedEvents::of(files, &opened, &ranges);
+        for flags in opened.flags {
+            if !self.facts.open_flags.contains(&flags) {
+                self.facts.open_flags.push(flags);
+            }
+        }
         for (kind, filter) in &wanted.0 {
             match self.wanted.0.get(kind) {
                 Some(before) if before == filter => {}

@@ -34,8 +34,11 @@ impl WantedEvents {
         let systems: BTreeSet<TracedFileSystem> = known.values().map(|f| f.file_system).collect();
         let mut wanted = BTreeMap::new();
         if opened.direct {
+            // The event comes again for each extent and once at the end of a write; its length is
+            // that of the mapping before: 0 at all of these, and at the first where a file begins.
             let writes = format!(
-                "({by_file}) && length > 0 && flags & {IOMAP_WRITE} && flags & {IOMAP_DIRECT}"
+                "({by_file}) && (length > 0 || pos == 0) && flags & {IOMAP_WRITE} && flags & \
+                 {IOMAP_DIRECT}"
             );
             wanted.insert(EventKind::DirectBegin, writes);
             wanted.insert(EventKind::DirectQueued, by_file.clone());

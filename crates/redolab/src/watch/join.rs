@@ -137,7 +137,6 @@ struct DoneWrite {
 struct OpenDirect {
     tid: i32,
     pos: u64,
-    end: u64,
     begin_ns: u64,
     is_queued: bool,
     /// The flush within it.
@@ -230,9 +229,7 @@ impl Join {
         }
         let (at, tid) = (timed.at_ns, timed.tid);
         match timed.event {
-            TraceEvent::DirectBegin { file, pos, length } => {
-                self.direct_begins(at, tid, file, pos, length);
-            }
+            TraceEvent::DirectBegin { file, pos } => self.direct_begins(at, tid, file, pos),
             TraceEvent::DirectQueued { file } => self.direct_queued(tid, file),
             TraceEvent::DirectEnd {
                 file,
@@ -297,18 +294,25 @@ impl Join {
             counts.without_end += (before - file.open.len()) as u64;
         }
         self.ring.retain(|(_, at)| !is_old(*at));
+        let files = &self.files;
+        for task in self.tasks.values_mut() {
+            task.direct.take_if(|(file, pos)| {
+                let open = files.get(file).map_or(&[][..], |state| &state.open);
+                !open.iter().any(|write| write.pos == *pos)
+            });
+        }
         held.sort_by_key(|sync| sync.end_ns);
         held.into_iter().for_each(|sync| self.flushed(sync));
     }
 
-    fn direct_begins(&mut self, at: u64, tid: i32, file: TracedFile, pos: u64, length: u64) {
+    fn direct_begins(&mut self, at: u64, tid: i32, file: TracedFile, pos: u64) {
         let Some(state) = self.files.get_mut(&file) else {
             return;
         };
-        let end = pos.saturating_add(length);
         let task = task_of(&mut self.tasks, tid);
-        let goes_on = |write: &OpenDirect| write.tid == tid && write.end == end && write.pos < pos;
-        if task.direct.is_some() && state.open.iter().any(goes_on) {
+        let goes_on =
+            |write: &OpenDirect| Some((file, write.pos)) == task.direct && pos >= write.pos;
+        if state.open.iter().any(goes_on) {
             return;
         }
         let before = state.open.len();
@@ -321,7 +325,6 @@ impl Join {
         state.open.push(OpenDirect {
             tid,
             pos,
-            end,
             begin_ns: at,
             is_queued: false,
             flush_ns: None,
@@ -384,7 +387,14 @@ impl Join {
 
     fn sync_begins(&mut self, at: u64, tid: i32, file: TracedFile, has_end: bool) {
         let task = task_of(&mut self.tasks, tid);
-        let is_inner = task.direct.is_some_and(|(of, _)| of == file)
+        let open = self.files.get(&file).map_or(&[][..], |state| &state.open);
+        let writes = |pos: u64| {
+            open.iter()
+                .any(|write| write.pos == pos && write.tid == tid)
+        };
+        let is_inner = task
+            .direct
+            .is_some_and(|(of, pos)| of == file && writes(pos))
             || task
                 .buffered
                 .as_ref()

@@ -48,7 +48,10 @@ fn runs() -> usize {
 /// A command that has begun to watch.
 pub fn begin(place: &Place, arguments: &[&str]) -> Running {
     let mut command = place.command(&[&["watch", "--format", "json"], arguments].concat());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut running = Running::of(command.spawn().expect("it starts"), arguments.join(" "));
     // After the first second.
     running.until_said("log writes/s");
@@ -61,7 +64,10 @@ pub fn end(running: Running) -> Value {
     let done = running.wait();
     done.expect(0, &["Watching"]);
     let run = done.json();
-    assert_eq!(schema_problems("run-2.schema.json", &run), [] as [String; 0]);
+    assert_eq!(
+        schema_problems("run-2.schema.json", &run),
+        [] as [String; 0]
+    );
     assert_eq!(run["origin"], "watched");
     assert_eq!(run["rows"][0]["watched"]["lost_events"], 0);
     run
@@ -71,7 +77,9 @@ pub fn end(running: Running) -> Value {
 pub fn instances() -> Vec<String> {
     let tracefs = Tracefs::find().expect("it was there");
     let entries = std::fs::read_dir(tracefs.root().join("instances")).expect("a folder");
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.starts_with("redolab")).collect()
 }
 
@@ -102,7 +110,9 @@ fn beside(place: &Place, load: impl FnOnce()) {
 }
 
 fn count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is a count"))
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is a count"))
 }
 
 /// What a server counted before and after, outside and inside of the watching.
@@ -137,7 +147,10 @@ fn counted(server: &postgres::TestServer) -> [u64; 2] {
     };
     let text = server.value(sql);
     let mut numbers = text.split(' ').map(|n| n.parse().expect("a count"));
-    [numbers.next().expect("writes"), numbers.next().expect("flushes")]
+    [
+        numbers.next().expect("writes"),
+        numbers.next().expect("flushes"),
+    ]
 }
 
 fn commit_on_postgres(server: &postgres::TestServer) {
@@ -166,7 +179,14 @@ fn watch_postgres(settings: &[&str]) -> Option<(Value, Bounds<[u64; 2]>, Place)>
     let address = server.tcp_address("redo");
     let watching = begin(
         &place,
-        &["--pid", &pid(server.pid()), "--database", &address, "--trace", "log.trc"],
+        &[
+            "--pid",
+            &pid(server.pid()),
+            "--database",
+            &address,
+            "--trace",
+            "log.trc",
+        ],
     );
     let inside = counted(server);
     beside(&place, || {
@@ -217,13 +237,21 @@ fn expect_same_when_imported(place: &Place, row: &Value) {
     let imported = done.json();
     let rows = imported["rows"].as_array().expect("rows");
     let event = "log_file_parallel_write";
-    let waits = rows.iter().find_map(|row| row["waits"].get(event)).expect("log writes");
+    let waits = rows
+        .iter()
+        .find_map(|row| row["waits"].get(event))
+        .expect("log writes");
     let own = &row["waits"][event];
     assert_eq!(waits["count"], own["count"]);
     for figure in ["mean_ns", "min_ns", "max_ns"] {
         let of = |waits: &Value| waits[figure].as_f64().expect("a time");
         let differs = (of(waits) - of(own)).abs();
-        assert!(differs <= 500.0, "{figure}: {} and {}", waits[figure], own[figure]);
+        assert!(
+            differs <= 500.0,
+            "{figure}: {} and {}",
+            waits[figure],
+            own[figure]
+        );
     }
 }
 
@@ -237,7 +265,100 @@ fn each_write_of_postgres_with_open_datasync_is_durable_by_itself() {
         let watched = &row["watched"];
         of(&bounds, 0).expect("writes", count(&watched["write_calls"]));
         assert_eq!(watched["log_writes"], watched["write_calls"]);
-        let flags = run["target"]["open_flags"].to_string();
-        assert!(flags.contains("DSYNC"), "{flags}");
+        assert_eq!(
+            watched["flush"]["count"], watched["write_calls"],
+            "within each write"
+        );
     }
+}
+
+/// Log writes, all flushes of InnoDB and commits that MariaDB has counted.
+fn counted_by_mariadb(server: &mariadb::TestServer) -> [u64; 3] {
+    let status = |name: &str| {
+        let sql = format!(
+            "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='{name}'"
+        );
+        server.value(&sql).parse().expect("a count")
+    };
+    ["INNODB_LOG_WRITES", "INNODB_DATA_FSYNCS", "HANDLER_COMMIT"].map(status)
+}
+
+/// MariaDB counts the flushes of all of its files together: those of its log are the most of them.
+#[test]
+fn log_writes_of_mariadb_are_those_that_it_counts() {
+    if !can_watch() {
+        return;
+    }
+    for _ in 0..runs() {
+        let start = || {
+            Some((
+                mariadb::TestServer::start(&[])?,
+                mariadb::TestServer::start(&[])?,
+            ))
+        };
+        let Some(servers) = InTurn::of(start) else {
+            return;
+        };
+        let (server, second) = &*servers;
+        let table = "CREATE DATABASE d; CREATE TABLE d.t (b VARCHAR(200)) ENGINE=InnoDB";
+        for server in [server, second] {
+            server.sql(table).expect("made");
+        }
+        let insert = "INSERT INTO d.t VALUES (REPEAT('x', 100));\n".repeat(COMMITS);
+        let place = Place::new();
+        let before = counted_by_mariadb(server);
+        let address = server.tcp_address(mariadb::USER);
+        let watching = begin(
+            &place,
+            &["--pid", &pid(server.pid()), "--database", &address],
+        );
+        let inside = counted_by_mariadb(server);
+        beside(&place, || {
+            std::thread::scope(|scope| {
+                scope.spawn(|| second.sql(&insert).expect("committed"));
+                server.sql(&insert).expect("committed");
+            });
+        });
+        let after = counted_by_mariadb(server);
+        let run = end(watching);
+        let last = counted_by_mariadb(server);
+        let bounds = |at: usize| Bounds {
+            outer: [before[at], last[at]],
+            inner: [inside[at], after[at]],
+        };
+        let (row, watched) = (&run["rows"][0], &run["rows"][0]["watched"]);
+        bounds(0).expect("writes", count(&watched["write_calls"]));
+        let flushes = count(&row["flushes"]) + count(&watched["other_flushes"]);
+        assert!(flushes <= last[1] - before[1], "{flushes} flushes");
+        assert!(flushes + 20 >= after[1] - inside[1], "{flushes} flushes");
+        bounds(2).expect("commits", count(&row["commits"]));
+        assert_eq!(run["target"]["product"], "InnoDB");
+        assert_eq!(run["target"]["traces_system_calls"], false);
+        assert!(
+            count(&watched["device_bytes"]) >= count(&watched["written_bytes"]),
+            "{watched}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_ends_ends_the_watching() {
+    if !can_watch() {
+        return;
+    }
+    let Some(mut server) = InTurn::of(|| postgres::TestServer::start(&[], "")) else {
+        return;
+    };
+    let place = Place::new();
+    let pid = pid(server.pid());
+    let watching = begin(&place, &["--pid", &pid]);
+    commit_on_postgres(&server);
+    server.kill();
+    let done = watching.wait();
+    done.expect(0, &[]);
+    let notes = done.json()["rows"][0]["watched"]["notes"].to_string();
+    assert!(notes.contains(&format!("Process {pid} ended")), "{notes}");
+    place
+        .run(&["watch", "--pid", &pid])
+        .expect(2, &["there is no such process"]);
 }

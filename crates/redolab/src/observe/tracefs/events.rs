@@ -116,7 +116,7 @@ impl EventKind {
     /// The fields that are read, in the order in which [`decoded`] takes them.
     const fn fields(self) -> &'static [&'static str] {
         match self {
-            EventKind::DirectBegin => &["dev", "ino", "pos", "length"],
+            EventKind::DirectBegin => &["dev", "ino", "pos"],
             EventKind::DirectQueued => &["dev", "ino"],
             EventKind::DirectEnd => &["dev", "ino", "pos", "ki_flags", "ret"],
             EventKind::Ext4Buffered | EventKind::Ext4BufferedAtOnce => {
@@ -173,8 +173,6 @@ pub enum TraceEvent {
         file: TracedFile,
         /// Where it writes.
         pos: u64,
-        /// Bytes from there.
-        length: u64,
     },
     /// The thread's direct write goes on without it.
     DirectQueued {
@@ -311,7 +309,6 @@ fn decoded(decoder: &EventDecoder, record: &[u8]) -> Option<TraceEvent> {
         EventKind::DirectBegin => TraceEvent::DirectBegin {
             file: file()?,
             pos: unsigned(2)?,
-            length: unsigned(3)?,
         },
         EventKind::DirectQueued => TraceEvent::DirectQueued { file: file()? },
         EventKind::DirectEnd => TraceEvent::DirectEnd {

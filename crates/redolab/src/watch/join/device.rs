@@ -64,14 +64,22 @@ impl Devices {
         self.ranges.insert(dev, ranges);
     }
 
-    /// The log file that a request writes, and how many of its bytes.
+    /// The log file that a request writes, and how many of its bytes: a file system may list what
+    /// lies together as several extents.
     fn hit(&self, request: &BlockRequest) -> Option<(TracedFile, u64)> {
         let ranges = self.ranges.get(&request.dev)?;
         let end = request.sector.saturating_add(u64::from(request.sectors));
         let from = ranges.partition_point(|range| range.end <= request.sector);
-        let range = ranges.get(from).filter(|range| range.begin < end)?;
-        let sectors = range.end.min(end) - range.begin.max(request.sector);
-        Some((range.file, sectors.saturating_mul(SECTOR_BYTES)))
+        let hit = ranges
+            .get(from..)?
+            .iter()
+            .take_while(|range| range.begin < end);
+        let file = hit.clone().next()?.file;
+        let sectors = hit
+            .filter(|range| range.file == file)
+            .map(|range| range.end.min(end) - range.begin.max(request.sector))
+            .fold(0, u64::saturating_add);
+        Some((file, sectors.saturating_mul(SECTOR_BYTES)))
     }
 
     fn is_followed(&self, request: &BlockRequest) -> bool {

@@ -30,12 +30,8 @@ fn all(join: &mut Join, events: &[(i32, TraceEvent)]) -> JoinOutput {
     join.take()
 }
 
-fn begin(pos: u64, length: u64) -> TraceEvent {
-    TraceEvent::DirectBegin {
-        file: LOG,
-        pos,
-        length,
-    }
+fn begin(pos: u64) -> TraceEvent {
+    TraceEvent::DirectBegin { file: LOG, pos }
 }
 
 /// A direct write of `bytes` ended at `pos`.
@@ -107,9 +103,9 @@ fn a_write_past_the_cache_and_its_flush_are_one_log_write() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 4096)),
+            (A, begin(0)),
             (A, end(4096, 4096, false)),
-            (A, begin(4096, 8192)),
+            (A, begin(4096)),
             (A, end(12_288, 8192, false)),
             (B, sync()),
             (B, synced()),
@@ -142,7 +138,7 @@ fn a_write_past_the_cache_and_its_flush_are_one_log_write() {
 #[test]
 fn time_between_a_write_and_its_flush_is_nobodys() {
     let mut join = join();
-    let events = [(A, begin(0, 512)), (A, end(512, 512, false))];
+    let events = [(A, begin(0)), (A, end(512, 512, false))];
     all(&mut join, &events);
     let later = |at_ns, event| TimedEvent {
         at_ns,
@@ -165,9 +161,9 @@ fn a_write_in_flight_when_the_flush_begins_waits_for_the_next() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 512)),
+            (A, begin(0)),
             (A, end(512, 512, false)),
-            (A, begin(512, 512)),
+            (A, begin(512)),
             (B, sync()),
             (A, end(1024, 512, false)),
             (B, synced()),
@@ -182,24 +178,20 @@ fn a_write_in_flight_when_the_flush_begins_waits_for_the_next() {
 fn a_write_that_is_durable_by_itself_is_a_log_write_with_its_flush_in_it() {
     // On the writer's own thread; then through a queue, where a thread of the kernel flushes.
     let own = [
-        (A, begin(0, 4096)),
+        (A, begin(0)),
         (A, sync()),
         (A, synced()),
         (A, end(4096, 4096, true)),
     ];
     let queued = [
-        (A, begin(0, 4096)),
+        (A, begin(0)),
         (A, QUEUED),
         (KERNEL, sync()),
         (KERNEL, synced()),
         (KERNEL, end(4096, 4096, true)),
     ];
-    let xfs = [
-        (A, begin(0, 4096)),
-        (A, xfs_sync()),
-        (A, end(4096, 4096, true)),
-    ];
-    let without = [(A, begin(0, 4096)), (A, end(4096, 4096, true))];
+    let xfs = [(A, begin(0)), (A, xfs_sync()), (A, end(4096, 4096, true))];
+    let without = [(A, begin(0)), (A, end(4096, 4096, true))];
     for (events, expected, flushes) in [
         (&own[..], (1, 4096, 1, 0, 2, 1), 1),
         (&queued, (1, 4096, 1, 0, 3, 1), 1),
@@ -222,12 +214,12 @@ fn a_flush_beside_a_queued_write_is_not_part_of_it() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 4096)),
+            (A, begin(0)),
             (A, QUEUED),
             (A, sync()),
             (KERNEL, end(4096, 4096, false)),
             (A, synced()),
-            (A, begin(4096, 4096)),
+            (A, begin(4096)),
             (A, QUEUED),
             (KERNEL, end(8192, 4096, false)),
             (A, sync()),
@@ -244,9 +236,9 @@ fn a_direct_write_over_several_extents_is_one_call() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 12_288)),
-            (A, begin(4096, 8192)),
-            (A, begin(8192, 4096)),
+            (A, begin(0)),
+            (A, begin(4096)),
+            (A, begin(8192)),
             (A, end(12_288, 12_288, true)),
         ],
     );
@@ -290,7 +282,7 @@ fn xfs_flushes_end_with_their_system_call_or_their_operation() {
             (A, xfs_sync()),
             (A, returns(SystemCall::Fdatasync, 0)),
             // io_uring: a worker flushes.
-            (A, begin(8192, 4096)),
+            (A, begin(8192)),
             (A, QUEUED),
             (KERNEL, end(12_288, 4096, false)),
             (
@@ -347,7 +339,7 @@ fn headers_checkpoints_and_the_filling_of_new_files_are_left_out() {
             (A, returns(SystemCall::Fsync, 0)),
             (A, buffered(0x1000, 4096)),
             (A, returns(SystemCall::Pwrite, 4096)),
-            (A, begin(0x2000, 4096)),
+            (A, begin(0x2000)),
             (A, end(0x3000, 4096, false)),
             (A, buffered(0x3000, 8192)),
             (A, returns(SystemCall::Pwrite, 8192)),
@@ -377,11 +369,11 @@ fn failures_are_counted_and_are_no_log_writes() {
         &mut join,
         &[
             // io_uring tries again by itself.
-            (A, begin(0, 4096)),
+            (A, begin(0)),
             (A, failed(AGAIN)),
-            (B, begin(0, 4096)),
+            (B, begin(0)),
             (B, end(4096, 4096, false)),
-            (A, begin(0, 4096)),
+            (A, begin(0)),
             (A, failed(-5)),
             (A, sync()),
             (
@@ -400,12 +392,13 @@ fn failures_are_counted_and_are_no_log_writes() {
 #[test]
 fn what_the_device_did_within_a_log_write_is_joined_by_place() {
     let mut join = join();
-    let range = LogRange {
-        begin: 1000,
-        end: 1016,
+    // What lies together, as two extents.
+    let range = |begin, end| LogRange {
+        begin,
+        end,
         file: LOG,
     };
-    join.place(254, vec![range]);
+    join.place(254, vec![range(1010, 1016), range(1000, 1010)]);
     let write = |sector, sectors, is_write| BlockRequest {
         dev: 254,
         sector,
@@ -422,7 +415,7 @@ fn what_the_device_did_within_a_log_write_is_joined_by_place() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 4096)),
+            (A, begin(0)),
             // Over the end of the file's range; of others, one of them on another disk; a read.
             (A, issue(write(1008, 16, true))),
             (B, issue(write(2000, 8, true))),
@@ -479,8 +472,8 @@ fn ends_that_are_lost_are_counted_and_forgotten() {
     let out = all(
         &mut join,
         &[
-            (A, begin(0, 512)),
-            (A, begin(0, 512)),
+            (KERNEL, begin(0)),
+            (A, begin(0)),
             (A, end(512, 512, true)),
             (B, buffered(0, 512)),
             (B, buffered(8192, 512)),
@@ -494,7 +487,7 @@ fn ends_that_are_lost_are_counted_and_forgotten() {
     assert_eq!(join.counts().without_end, 3);
     all(
         &mut join,
-        &[(A, begin(0, 512)), (B, sync()), (KERNEL, buffered(0, 1))],
+        &[(A, begin(0)), (B, sync()), (KERNEL, buffered(0, 1))],
     );
     join.settle(u64::MAX);
     assert_eq!(join.counts().without_end, 6);
@@ -514,7 +507,7 @@ proptest! {
                 dev: 7, sector: *n, sectors: u32::from(*odd), is_flush: !odd, is_write: *odd,
             };
             let event = match kind {
-                0 => begin(n * 512, 512),
+                0 => begin(n * 512),
                 1 => QUEUED,
                 2 => end(n * 512, 512, *odd),
                 3 => end(n * 512, -5, *odd),
