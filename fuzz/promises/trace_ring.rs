@@ -2,7 +2,7 @@
 //! without a panic; records and events are no more than there are words; what they are joined to
 //! has no more bytes than the calls that wrote them.
 
-use redolab::observe::tracefs::events::{Decoder, EventKind, SystemCall};
+use redolab::observe::tracefs::events::{SystemCall, TraceDecoder, TraceEventKind};
 use redolab::observe::tracefs::format::{EventFormat, PageHeader, check_entries};
 use redolab::observe::tracefs::ring::Records;
 use redolab::watch::join::{FileRules, Join};
@@ -10,24 +10,24 @@ use redolab::watch::join::{FileRules, Join};
 const HEADER: &str =
     include_str!("../../crates/redolab/src/observe/tracefs/recorded/header_page.txt");
 const FORMATS: &str = include_str!("../../crates/redolab/src/observe/tracefs/recorded/formats.txt");
-const KINDS: [EventKind; 13] = [
-    EventKind::DirectBegin,
-    EventKind::DirectQueued,
-    EventKind::DirectEnd,
-    EventKind::Ext4Buffered,
-    EventKind::XfsBuffered,
-    EventKind::Ext4SyncBegin,
-    EventKind::Ext4SyncEnd,
-    EventKind::XfsSyncBegin,
-    EventKind::BlockIssue,
-    EventKind::BlockDone,
-    EventKind::RingQueued,
-    EventKind::RingDone,
-    EventKind::CallEnd(SystemCall::Pwrite),
+const KINDS: [TraceEventKind; 13] = [
+    TraceEventKind::DirectBegin,
+    TraceEventKind::DirectQueued,
+    TraceEventKind::DirectEnd,
+    TraceEventKind::Ext4Buffered,
+    TraceEventKind::XfsBuffered,
+    TraceEventKind::Ext4SyncBegin,
+    TraceEventKind::Ext4SyncEnd,
+    TraceEventKind::XfsSyncBegin,
+    TraceEventKind::BlockIssue,
+    TraceEventKind::BlockDone,
+    TraceEventKind::RingQueued,
+    TraceEventKind::RingDone,
+    TraceEventKind::CallEnd(SystemCall::Pwrite),
 ];
 
-fn decoder() -> Decoder {
-    let mut decoder = Decoder::default();
+fn decoder() -> TraceDecoder {
+    let mut decoder = TraceDecoder::default();
     for kind in KINDS {
         let name = kind.path().rsplit('/').next().unwrap_or_default();
         let own = FORMATS

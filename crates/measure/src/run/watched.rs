@@ -47,7 +47,8 @@ pub struct WatchedFigures {
     pub other_flushes: Option<u64>,
     /// Writes of headers and checkpoints, of which no figure contains any.
     pub left_out_writes: Option<u64>,
-    /// Bytes with which new log files were filled, as far as that was seen; no figure contains them.
+    /// Bytes with which new log files were filled, as far as that was seen, of which no figure
+    /// contains any.
     pub filled_bytes: Option<u64>,
     /// Calls that wrote redo which no flush had made durable at the end.
     pub not_flushed: Option<u64>,

@@ -34,8 +34,8 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
-    /// Take the need from a production system: from a stored run that was imported or watched, or from evidence that
-    /// `redolab import` reads (AWR or Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL
+    /// Take the need from a production system: from a stored run that was imported or watched, or
+    /// from evidence that `redolab import` reads (AWR or Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL
     /// STATUS or pg_stat_wal, ...): commits and redo per second, sessions and the 99th percentile
     /// of log file sync, as far as it contains them. --commit-rate, --redo-rate and --p99 override
     #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]

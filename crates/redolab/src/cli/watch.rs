@@ -34,11 +34,16 @@ pub(crate) struct WatchArgs {
     /// Watch the log of this process and its children
     #[arg(long, value_name = "PID", conflicts_with = "file")]
     pid: Option<u32>,
-    /// Watch the only server of this product on this machine: postgres or mariadb (also MySQL); or an
-    /// address such as postgres://USER@HOST/DATABASE, whose server is also asked, at the begin and at
-    /// the end, for its commits, redo, writes and flushes. With --pid, an address names the server
-    /// that is asked
-    #[arg(long, value_name = "NAME|URL", conflicts_with = "file", value_parser = WatchedDatabase::read)]
+    /// Watch the only server of this product on this machine: postgres or mariadb (also for MySQL).
+    /// With an address such as postgres://USER@HOST/DATABASE the server is also asked, at the begin
+    /// and at the end, for its commits, redo, writes and flushes. With --pid, the address is only
+    /// that of the server that is asked
+    #[arg(
+        long,
+        value_name = "NAME|URL",
+        conflicts_with = "file",
+        value_parser = WatchedDatabase::read
+    )]
     database: Option<WatchedDatabase>,
     /// Watch this log file; can be repeated
     #[arg(long, value_name = "PATH")]
@@ -52,7 +57,12 @@ pub(crate) struct WatchArgs {
     trace: Option<PathBuf>,
     /// Keep each log write that takes at least this long, with its time and size (the slowest 180),
     /// and print a warning for it
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::time_over_zero)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "500ms",
+        value_parser = values::time_over_zero
+    )]
     log_write_warning: Nanos,
     /// Write a report to this file
     #[arg(long, value_name = "FILE")]

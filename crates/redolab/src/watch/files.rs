@@ -276,7 +276,7 @@ impl LogFiles {
 
 fn file_system_of(path: &Path) -> Option<TracedFileSystem> {
     let found = rustix::fs::statfs(path).ok()?;
-    match i64::from(found.f_type) {
+    match found.f_type {
         EXT4 => Some(TracedFileSystem::Ext4),
         XFS => Some(TracedFileSystem::Xfs),
         _ => None,

@@ -7,7 +7,7 @@
 use super::files::{LogFiles, TracedFileSystem};
 use super::join::LogRange;
 use super::subject::OpenedAs;
-use crate::observe::tracefs::events::{EventKind, RING_FSYNC, SystemCall, TracedFile};
+use crate::observe::tracefs::events::{RING_FSYNC, SystemCall, TraceEventKind, TracedFile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `IOMAP_WRITE` and `IOMAP_DIRECT` of the kernel (include/linux/iomap.h).
@@ -19,7 +19,7 @@ const RANGES_MAX: usize = 32;
 
 /// Events with their filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WantedEvents(pub(super) BTreeMap<EventKind, String>);
+pub(super) struct WantedEvents(pub(super) BTreeMap<TraceEventKind, String>);
 
 impl WantedEvents {
     /// Those that show the writes of `files`, which lie in `ranges` of their disks.
@@ -40,26 +40,29 @@ impl WantedEvents {
                 "({by_file}) && (length > 0 || pos == 0) && flags & {IOMAP_WRITE} && flags & \
                  {IOMAP_DIRECT}"
             );
-            wanted.insert(EventKind::DirectBegin, writes);
-            wanted.insert(EventKind::DirectQueued, by_file.clone());
-            wanted.insert(EventKind::DirectEnd, by_file.clone());
+            wanted.insert(TraceEventKind::DirectBegin, writes);
+            wanted.insert(TraceEventKind::DirectQueued, by_file.clone());
+            wanted.insert(TraceEventKind::DirectEnd, by_file.clone());
         }
         if opened.buffered {
             for call in SystemCall::WRITES {
-                wanted.insert(EventKind::CallEnd(call), String::new());
+                wanted.insert(TraceEventKind::CallEnd(call), String::new());
             }
         }
         for system in systems {
-            let events: &[EventKind] = match (system, opened.buffered) {
-                (TracedFileSystem::Ext4, true) => {
-                    &[EventKind::Ext4Buffered, EventKind::Ext4BufferedAtOnce]
-                }
-                (TracedFileSystem::Xfs, true) => &[EventKind::XfsBuffered],
+            let events: &[TraceEventKind] = match (system, opened.buffered) {
+                (TracedFileSystem::Ext4, true) => &[
+                    TraceEventKind::Ext4Buffered,
+                    TraceEventKind::Ext4BufferedAtOnce,
+                ],
+                (TracedFileSystem::Xfs, true) => &[TraceEventKind::XfsBuffered],
                 (_, false) => &[],
             };
-            let flushes: &[EventKind] = match system {
-                TracedFileSystem::Ext4 => &[EventKind::Ext4SyncBegin, EventKind::Ext4SyncEnd],
-                TracedFileSystem::Xfs => &[EventKind::XfsSyncBegin],
+            let flushes: &[TraceEventKind] = match system {
+                TracedFileSystem::Ext4 => {
+                    &[TraceEventKind::Ext4SyncBegin, TraceEventKind::Ext4SyncEnd]
+                }
+                TracedFileSystem::Xfs => &[TraceEventKind::XfsSyncBegin],
             };
             for event in events.iter().chain(flushes) {
                 wanted.insert(*event, by_file.clone());
@@ -69,8 +72,8 @@ impl WantedEvents {
             }
         }
         if let Some(filter) = block_filter(ranges) {
-            wanted.insert(EventKind::BlockIssue, filter.clone());
-            wanted.insert(EventKind::BlockDone, filter);
+            wanted.insert(TraceEventKind::BlockIssue, filter.clone());
+            wanted.insert(TraceEventKind::BlockDone, filter);
         }
         WantedEvents(wanted)
     }
@@ -79,18 +82,21 @@ impl WantedEvents {
     pub(super) fn traces_system_calls(&self) -> bool {
         self.0
             .keys()
-            .any(|event| matches!(event, EventKind::CallEnd(_)))
+            .any(|event| matches!(event, TraceEventKind::CallEnd(_)))
     }
 }
 
 /// What shows the end of a flush of XFS, which has no event of its own.
-fn ends_of_xfs_flushes(ring: bool) -> Vec<(EventKind, String)> {
-    let calls = SystemCall::SYNCS.map(|call| (EventKind::CallEnd(call), String::new()));
+fn ends_of_xfs_flushes(ring: bool) -> Vec<(TraceEventKind, String)> {
+    let calls = SystemCall::SYNCS.map(|call| (TraceEventKind::CallEnd(call), String::new()));
     let mut ends = calls.to_vec();
     if ring {
-        ends.push((EventKind::RingQueued, format!("opcode == {RING_FSYNC}")));
+        ends.push((
+            TraceEventKind::RingQueued,
+            format!("opcode == {RING_FSYNC}"),
+        ));
         // Writes return their bytes.
-        ends.push((EventKind::RingDone, "res <= 0".to_owned()));
+        ends.push((TraceEventKind::RingDone, "res <= 0".to_owned()));
     }
     ends
 }

@@ -11,6 +11,9 @@
 //! | `join` | events in, log writes and flushes out: a state machine without I/O |
 //! | `tally` | what comes out, as intervals and a recording |
 //! | `server` | what the server itself counts |
+//! | `plan` | what to watch, as plain data |
+//! | `watching` | a log that is being watched: its instance of the trace, its files, its events |
+//! | `measured` | following it until the end |
 //! | `conduct` | the steps of a watched run |
 //!
 //! Invariants: nothing is written to the log, its folder or its server; processes are not stopped
@@ -23,13 +26,17 @@ pub mod conduct;
 mod files;
 mod filters;
 pub mod join;
+mod measured;
 mod place;
+mod plan;
 mod processes;
 mod server;
 mod subject;
 mod tally;
+mod watching;
 
-pub use conduct::{WatchPlan, watch};
+pub use conduct::watch;
+pub use plan::WatchPlan;
 pub use subject::{NamedServer, SubjectPlan};
 pub use tally::WatchedSecond;
 

@@ -128,7 +128,8 @@ impl Subject {
             opened.flags.insert(processes::flag_names(*flags));
             opened.ring |= processes::open_files(*pid).is_ok_and(|open| open.has_ring);
         }
-        // Nobody has one open now, and may use a ring later; and backends of PostgreSQL open theirs when they commit.
+        // Nobody has one open now, and may use a ring later; and backends of PostgreSQL open theirs
+        // when they commit.
         if writers.is_empty() || self.files.kind() == LogKind::Postgres {
             (opened.direct, opened.buffered) = (true, true);
             opened.ring |= writers.is_empty();

@@ -12,7 +12,7 @@ use measure::{Histogram, Nanos};
 
 /// The name of the row of a watched run.
 pub(super) const WATCHED_ROW: &str = "watched";
-/// A second of a watched run, for whoever looks on.
+/// A second of a watched run, as it is shown.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedSecond {
     /// Seconds since the beginning, at its end.
@@ -152,7 +152,8 @@ impl WatchTally {
         std::mem::take(&mut self.events)
     }
 
-    /// Ends the present interval at `end` of the run's clock: its beginning and what was seen in it.
+    /// Ends the present interval at `end` of the run's clock: its beginning, and what was seen in
+    /// it.
     pub(super) fn end_interval(&mut self, end: Nanos) -> (Nanos, WatchedSecond) {
         let from = std::mem::replace(&mut self.interval_from, end);
         let length = end.since(from);

@@ -3,14 +3,9 @@
 //!
 //! `REDOLAB_WATCH_RUNS` repeats each (`cargo xtask prove watched`).
 
-#[path = "../../../drivers/tests/mariadb/server.rs"]
-#[expect(dead_code, reason = "what tests of sessions need")]
-mod mariadb;
-#[path = "../../../drivers/tests/postgres/server.rs"]
-#[expect(dead_code, reason = "what tests of sessions need")]
-mod postgres;
-
+use crate::databases::server as postgres;
 use crate::harness::{Place, Running, is_root, schema_problems, skipped};
+use crate::mariadb::server as mariadb;
 use crate::turn::InTurn;
 use redolab::observe::tracefs::mount::Tracefs;
 use rustix::process::{Pid, Signal};

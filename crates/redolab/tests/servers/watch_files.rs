@@ -1,6 +1,6 @@
-//! `redolab watch` on log files of ext4 and XFS on loop devices: what the embedded log and fio wrote
-//! and flushed is what was seen, however they did it; and what a kill leaves behind is removed by
-//! the next start.
+//! `redolab watch` on log files of ext4 and XFS on loop devices: what the embedded log and fio
+//! wrote and flushed is what was seen, however they did it; and what a kill leaves behind is
+//! removed by the next start.
 //!
 //! `REDOLAB_WATCH_KILLS` sets how many kills (`cargo xtask prove watched`).
 
@@ -206,7 +206,7 @@ fn what_fio_writes_is_what_is_seen() {
             &[
                 "--ioengine=io_uring",
                 "--direct=1",
-                "--iodepth=4",
+                "--iodepth=1",
                 "--fdatasync=8",
             ],
         ] {

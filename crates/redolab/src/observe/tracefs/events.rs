@@ -1,6 +1,6 @@
 //! Records of the trace as typed events: what a file system, the block layer and system calls did.
 //!
-//! Invariants: the events that are decoded are those of [`EventKind`]; each names the fields that
+//! Invariants: the events that are decoded are those of [`TraceEventKind`]; each names the fields that
 //! it needs, and a kernel whose event lacks one is refused by name. A record that is too short, or
 //! of another event, is not decoded.
 
@@ -14,7 +14,7 @@ pub const RING_FSYNC: u64 = 3;
 
 /// An event of the kernel that is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EventKind {
+pub enum TraceEventKind {
     /// A direct operation begins; the kernel's filter passes writes only.
     DirectBegin,
     /// A direct write goes on without its thread.
@@ -83,25 +83,25 @@ impl SystemCall {
     }
 }
 
-impl EventKind {
+impl TraceEventKind {
     /// Its folder below `events`.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
-            EventKind::DirectBegin => "iomap/iomap_iter",
-            EventKind::DirectQueued => "iomap/iomap_dio_rw_queued",
-            EventKind::DirectEnd => "iomap/iomap_dio_complete",
-            EventKind::Ext4Buffered => "ext4/ext4_da_write_begin",
-            EventKind::Ext4BufferedAtOnce => "ext4/ext4_write_begin",
-            EventKind::XfsBuffered => "xfs/xfs_file_buffered_write",
-            EventKind::Ext4SyncBegin => "ext4/ext4_sync_file_enter",
-            EventKind::Ext4SyncEnd => "ext4/ext4_sync_file_exit",
-            EventKind::XfsSyncBegin => "xfs/xfs_file_fsync",
-            EventKind::BlockIssue => "block/block_rq_issue",
-            EventKind::BlockDone => "block/block_rq_complete",
-            EventKind::RingQueued => "io_uring/io_uring_queue_async_work",
-            EventKind::RingDone => "io_uring/io_uring_complete",
-            EventKind::CallEnd(call) => match call {
+            TraceEventKind::DirectBegin => "iomap/iomap_iter",
+            TraceEventKind::DirectQueued => "iomap/iomap_dio_rw_queued",
+            TraceEventKind::DirectEnd => "iomap/iomap_dio_complete",
+            TraceEventKind::Ext4Buffered => "ext4/ext4_da_write_begin",
+            TraceEventKind::Ext4BufferedAtOnce => "ext4/ext4_write_begin",
+            TraceEventKind::XfsBuffered => "xfs/xfs_file_buffered_write",
+            TraceEventKind::Ext4SyncBegin => "ext4/ext4_sync_file_enter",
+            TraceEventKind::Ext4SyncEnd => "ext4/ext4_sync_file_exit",
+            TraceEventKind::XfsSyncBegin => "xfs/xfs_file_fsync",
+            TraceEventKind::BlockIssue => "block/block_rq_issue",
+            TraceEventKind::BlockDone => "block/block_rq_complete",
+            TraceEventKind::RingQueued => "io_uring/io_uring_queue_async_work",
+            TraceEventKind::RingDone => "io_uring/io_uring_complete",
+            TraceEventKind::CallEnd(call) => match call {
                 SystemCall::Pwrite => "syscalls/sys_exit_pwrite64",
                 SystemCall::Write => "syscalls/sys_exit_write",
                 SystemCall::Pwritev => "syscalls/sys_exit_pwritev",
@@ -116,20 +116,22 @@ impl EventKind {
     /// The fields that are read, in the order in which [`decoded`] takes them.
     const fn fields(self) -> &'static [&'static str] {
         match self {
-            EventKind::DirectBegin => &["dev", "ino", "pos"],
-            EventKind::DirectQueued => &["dev", "ino"],
-            EventKind::DirectEnd => &["dev", "ino", "pos", "ki_flags", "ret"],
-            EventKind::Ext4Buffered | EventKind::Ext4BufferedAtOnce => {
+            TraceEventKind::DirectBegin => &["dev", "ino", "pos"],
+            TraceEventKind::DirectQueued => &["dev", "ino"],
+            TraceEventKind::DirectEnd => &["dev", "ino", "pos", "ki_flags", "ret"],
+            TraceEventKind::Ext4Buffered | TraceEventKind::Ext4BufferedAtOnce => {
                 &["dev", "ino", "pos", "len"]
             }
-            EventKind::XfsBuffered => &["dev", "ino", "offset", "count"],
-            EventKind::Ext4SyncBegin => &["dev", "ino", "datasync"],
-            EventKind::Ext4SyncEnd => &["dev", "ino", "ret"],
-            EventKind::XfsSyncBegin => &["dev", "ino"],
-            EventKind::BlockIssue | EventKind::BlockDone => &["dev", "sector", "nr_sector", "rwbs"],
-            EventKind::RingQueued => &["req", "opcode"],
-            EventKind::RingDone => &["req", "res"],
-            EventKind::CallEnd(_) => &["ret"],
+            TraceEventKind::XfsBuffered => &["dev", "ino", "offset", "count"],
+            TraceEventKind::Ext4SyncBegin => &["dev", "ino", "datasync"],
+            TraceEventKind::Ext4SyncEnd => &["dev", "ino", "ret"],
+            TraceEventKind::XfsSyncBegin => &["dev", "ino"],
+            TraceEventKind::BlockIssue | TraceEventKind::BlockDone => {
+                &["dev", "sector", "nr_sector", "rwbs"]
+            }
+            TraceEventKind::RingQueued => &["req", "opcode"],
+            TraceEventKind::RingDone => &["req", "res"],
+            TraceEventKind::CallEnd(_) => &["ret"],
         }
     }
 }
@@ -255,29 +257,29 @@ pub struct TimedEvent {
 
 /// Decodes records of the events that it was made for.
 #[derive(Clone, Debug, Default)]
-pub struct Decoder {
-    events: BTreeMap<u16, EventDecoder>,
+pub struct TraceDecoder {
+    events: BTreeMap<u16, KindDecoder>,
 }
 
 #[derive(Clone, Debug)]
-struct EventDecoder {
-    kind: EventKind,
+struct KindDecoder {
+    kind: TraceEventKind,
     tid: Field,
     fields: Vec<Field>,
 }
 
-impl Decoder {
+impl TraceDecoder {
     /// Has records of `kind` decoded, as `format` describes them.
     ///
     /// # Errors
     /// What the description lacks.
-    pub fn add(&mut self, kind: EventKind, format: &str) -> Result<(), String> {
+    pub fn add(&mut self, kind: TraceEventKind, format: &str) -> Result<(), String> {
         let format = EventFormat::parse(format)?;
         let field = |name: &&str| match *name {
             "rwbs" => format.field("rwbs"),
             name => format.number(name),
         };
-        let decoder = EventDecoder {
+        let decoder = KindDecoder {
             kind,
             tid: format.number("common_pid")?,
             fields: kind.fields().iter().map(field).collect::<Result<_, _>>()?,
@@ -297,7 +299,7 @@ impl Decoder {
     }
 }
 
-fn decoded(decoder: &EventDecoder, record: &[u8]) -> Option<TraceEvent> {
+fn decoded(decoder: &KindDecoder, record: &[u8]) -> Option<TraceEvent> {
     let value = |index: usize| decoder.fields.get(index)?.value(record);
     let unsigned = |index: usize| decoder.fields.get(index)?.unsigned(record);
     let file = || {
@@ -306,49 +308,49 @@ fn decoded(decoder: &EventDecoder, record: &[u8]) -> Option<TraceEvent> {
         Some(TracedFile { dev, ino })
     };
     Some(match decoder.kind {
-        EventKind::DirectBegin => TraceEvent::DirectBegin {
+        TraceEventKind::DirectBegin => TraceEvent::DirectBegin {
             file: file()?,
             pos: unsigned(2)?,
         },
-        EventKind::DirectQueued => TraceEvent::DirectQueued { file: file()? },
-        EventKind::DirectEnd => TraceEvent::DirectEnd {
+        TraceEventKind::DirectQueued => TraceEvent::DirectQueued { file: file()? },
+        TraceEventKind::DirectEnd => TraceEvent::DirectEnd {
             file: file()?,
             pos: unsigned(2)?,
             is_durable: unsigned(3)? & DURABLE_FLAGS != 0,
             result: value(4)?,
         },
-        EventKind::Ext4Buffered | EventKind::Ext4BufferedAtOnce | EventKind::XfsBuffered => {
-            TraceEvent::BufferedBegin {
-                file: file()?,
-                pos: unsigned(2)?,
-                length: unsigned(3)?,
-            }
-        }
-        EventKind::Ext4SyncBegin => TraceEvent::SyncBegin {
+        TraceEventKind::Ext4Buffered
+        | TraceEventKind::Ext4BufferedAtOnce
+        | TraceEventKind::XfsBuffered => TraceEvent::BufferedBegin {
+            file: file()?,
+            pos: unsigned(2)?,
+            length: unsigned(3)?,
+        },
+        TraceEventKind::Ext4SyncBegin => TraceEvent::SyncBegin {
             file: file()?,
             is_data_only: Some(value(2)? != 0),
             has_end: true,
         },
-        EventKind::XfsSyncBegin => TraceEvent::SyncBegin {
+        TraceEventKind::XfsSyncBegin => TraceEvent::SyncBegin {
             file: file()?,
             is_data_only: None,
             has_end: false,
         },
-        EventKind::Ext4SyncEnd => TraceEvent::SyncEnd {
+        TraceEventKind::Ext4SyncEnd => TraceEvent::SyncEnd {
             file: file()?,
             result: value(2)?,
         },
-        EventKind::BlockIssue => TraceEvent::BlockIssue(request(decoder, record)?),
-        EventKind::BlockDone => TraceEvent::BlockDone(request(decoder, record)?),
-        EventKind::RingQueued => TraceEvent::RingQueued {
+        TraceEventKind::BlockIssue => TraceEvent::BlockIssue(request(decoder, record)?),
+        TraceEventKind::BlockDone => TraceEvent::BlockDone(request(decoder, record)?),
+        TraceEventKind::RingQueued => TraceEvent::RingQueued {
             request: unsigned(0)?,
             opcode: unsigned(1)?,
         },
-        EventKind::RingDone => TraceEvent::RingDone {
+        TraceEventKind::RingDone => TraceEvent::RingDone {
             request: unsigned(0)?,
             result: value(1)?,
         },
-        EventKind::CallEnd(call) => TraceEvent::CallEnd {
+        TraceEventKind::CallEnd(call) => TraceEvent::CallEnd {
             call,
             result: value(0)?,
         },
@@ -357,7 +359,7 @@ fn decoded(decoder: &EventDecoder, record: &[u8]) -> Option<TraceEvent> {
 
 /// A request: `rwbs` has a letter for each of its properties, among them F for a flush and W for a
 /// write.
-fn request(decoder: &EventDecoder, record: &[u8]) -> Option<BlockRequest> {
+fn request(decoder: &KindDecoder, record: &[u8]) -> Option<BlockRequest> {
     let number = |index: usize| decoder.fields.get(index)?.unsigned(record);
     let letters = decoder.fields.get(3)?.bytes(record)?;
     let letters = letters.split(|byte| *byte == 0).next()?;
@@ -398,7 +400,7 @@ mod tests {
 
     #[test]
     fn records_become_events_by_the_described_fields() {
-        let mut decoder = Decoder::default();
+        let mut decoder = TraceDecoder::default();
         let end = format(
             7,
             &[
@@ -409,7 +411,9 @@ mod tests {
                 ("ret", 40, 8),
             ],
         );
-        decoder.add(EventKind::DirectEnd, &end).expect("described");
+        decoder
+            .add(TraceEventKind::DirectEnd, &end)
+            .expect("described");
         let bytes = record(7, 42, &[0x70_0000, 12, 0xa000, 0x2_0002, 8192]);
         let event = TraceEvent::DirectEnd {
             file: TracedFile {
@@ -435,13 +439,13 @@ mod tests {
     #[test]
     fn a_kernel_whose_event_lacks_a_field_is_refused_by_its_name() {
         let lacks = format(7, &[("dev", 8, 4), ("ino", 16, 8)]);
-        let refused = Decoder::default().add(EventKind::DirectEnd, &lacks);
+        let refused = TraceDecoder::default().add(TraceEventKind::DirectEnd, &lacks);
         assert_eq!(refused, Err("it has no field pos".to_owned()));
     }
 
     #[test]
     fn a_flush_is_a_request_without_sectors() {
-        let mut decoder = Decoder::default();
+        let mut decoder = TraceDecoder::default();
         let text = format(
             9,
             &[
@@ -451,7 +455,9 @@ mod tests {
                 ("rwbs", 28, 10),
             ],
         );
-        decoder.add(EventKind::BlockDone, &text).expect("described");
+        decoder
+            .add(TraceEventKind::BlockDone, &text)
+            .expect("described");
         let done = |sector: u64, sectors: u32, letters: &[u8]| {
             let mut bytes = record(9, 0, &[0x70_0000, sector]);
             bytes.extend(sectors.to_ne_bytes());

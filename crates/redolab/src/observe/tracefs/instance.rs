@@ -4,7 +4,7 @@
 //! a kill by the next start: its name holds the process, when that began and its PID namespace, so
 //! that an instance of a process that lives, or of another namespace, is left alone.
 
-use super::events::{Decoder, EventKind};
+use super::events::{TraceDecoder, TraceEventKind};
 use super::format::{PageHeader, check_entries};
 use super::mount::Tracefs;
 use super::{TracefsError, failed};
@@ -116,9 +116,9 @@ impl TraceInstance {
     /// The kernel has no such event, or does not accept the filter.
     pub fn enable(
         &self,
-        kind: EventKind,
+        kind: TraceEventKind,
         filter: &str,
-        decoder: &mut Decoder,
+        decoder: &mut TraceDecoder,
     ) -> Result<(), TracefsError> {
         let event = self.path.join("events").join(kind.path());
         if !event.is_dir() {
@@ -131,7 +131,7 @@ impl TraceInstance {
 
     /// Whether the kernel has the event.
     #[must_use]
-    pub fn has(&self, kind: EventKind) -> bool {
+    pub fn has(&self, kind: TraceEventKind) -> bool {
         self.path.join("events").join(kind.path()).is_dir()
     }
 
@@ -139,7 +139,7 @@ impl TraceInstance {
     ///
     /// # Errors
     /// The kernel does not accept it.
-    pub fn filter(&self, kind: EventKind, filter: &str) -> Result<(), TracefsError> {
+    pub fn filter(&self, kind: TraceEventKind, filter: &str) -> Result<(), TracefsError> {
         let path = self.path.join("events").join(kind.path()).join("filter");
         // Zero takes a filter away.
         set(&path, if filter.is_empty() { "0" } else { filter })

@@ -31,7 +31,7 @@ const STAMP_BITS: u32 = 59;
 
 /// A record of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct TraceRecord<'a> {
     /// When, on the trace's clock, in nanoseconds.
     pub at_ns: u64,
     /// Its bytes, which begin with the number of its event.
@@ -114,7 +114,7 @@ impl<'a> Records<'a> {
 
     /// The entry at the present place: whether it is a record, and which; `Ok(None)` where only
     /// time passed.
-    fn entry(&mut self) -> Result<Option<Record<'a>>, RingError> {
+    fn entry(&mut self) -> Result<Option<TraceRecord<'a>>, RingError> {
         let broken = RingError::Entry(self.at);
         let (kind, delta) = parts(self.word(self.at).ok_or(broken)?);
         let array = self.at + WORD;
@@ -149,7 +149,7 @@ impl<'a> Records<'a> {
         self.now_ns = self.now_ns.saturating_add(delta);
         // Entries begin at words.
         self.at = end.next_multiple_of(WORD);
-        Ok((kind != TYPE_PADDING).then_some(Record {
+        Ok((kind != TYPE_PADDING).then_some(TraceRecord {
             at_ns: self.now_ns,
             bytes: record,
         }))
@@ -157,7 +157,7 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<Record<'a>, RingError>;
+    type Item = Result<TraceRecord<'a>, RingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.has_failed && self.at < self.data.len() {

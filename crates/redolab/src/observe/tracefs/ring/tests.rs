@@ -1,6 +1,6 @@
 //! Recorded pages, made-up pages, and pages of any bytes.
 
-use super::super::events::{Decoder, EventKind, SystemCall, TraceEvent};
+use super::super::events::{SystemCall, TraceDecoder, TraceEvent, TraceEventKind};
 use super::super::format::check_entries;
 use super::*;
 use proptest::prelude::*;
@@ -17,19 +17,19 @@ fn header() -> PageHeader {
     PageHeader::parse(HEADER).expect("as recorded")
 }
 
-fn decoder() -> Decoder {
+fn decoder() -> TraceDecoder {
     let kinds = [
-        EventKind::DirectBegin,
-        EventKind::DirectEnd,
-        EventKind::Ext4Buffered,
-        EventKind::Ext4SyncBegin,
-        EventKind::Ext4SyncEnd,
-        EventKind::BlockIssue,
-        EventKind::BlockDone,
-        EventKind::CallEnd(SystemCall::Pwrite),
-        EventKind::CallEnd(SystemCall::Fdatasync),
+        TraceEventKind::DirectBegin,
+        TraceEventKind::DirectEnd,
+        TraceEventKind::Ext4Buffered,
+        TraceEventKind::Ext4SyncBegin,
+        TraceEventKind::Ext4SyncEnd,
+        TraceEventKind::BlockIssue,
+        TraceEventKind::BlockDone,
+        TraceEventKind::CallEnd(SystemCall::Pwrite),
+        TraceEventKind::CallEnd(SystemCall::Fdatasync),
     ];
-    let mut decoder = Decoder::default();
+    let mut decoder = TraceDecoder::default();
     for kind in kinds {
         let name = kind.path().rsplit('/').next().expect("a name");
         let begins = format!("name: {name}\n");
@@ -47,7 +47,7 @@ fn a_recorded_page_has_its_events_in_their_order() {
     let decoder = decoder();
     let records = Records::of(&header(), WRITES).expect("a page");
     assert_eq!(records.missed(), None);
-    let records: Vec<Record<'_>> = records.map(|record| record.expect("whole")).collect();
+    let records: Vec<TraceRecord<'_>> = records.map(|record| record.expect("whole")).collect();
     assert!(records.len() > 40, "{}", records.len());
     assert!(records.is_sorted_by_key(|record| record.at_ns));
     let events = records
@@ -189,7 +189,7 @@ proptest! {
             if let Ok(records) = Records::of(&header(), page) {
                 let count = records.inspect(|record| {
                     if let Ok(record) = record {
-                        decoder.decode(record.at_ns, record.bytes);
+                        let _ = decoder.decode(record.at_ns, record.bytes);
                     }
                 }).count();
                 prop_assert!(count <= page.len() / WORD + 1);
