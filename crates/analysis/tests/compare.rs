@@ -1,7 +1,8 @@
 //! Comparisons of runs with known differences, and of runs that are not as they should be.
 
 use analysis::compare::condition::FailIf;
-use analysis::compare::rounds::{self, LiveSide, Round};
+use analysis::compare::live::{LiveSide, Round};
+use analysis::compare::rounds;
 use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;

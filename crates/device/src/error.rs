@@ -143,7 +143,7 @@ fn in_use(process: Option<u32>) -> String {
 fn no_room(needed: u64, available: u64) -> String {
     if available >= needed {
         return format!(
-            "the system says that no room is left, although the volume counts {available} bytes \
+            "the system reports that no space is left, although the volume counts {available} bytes \
              and {needed} are needed: a quota is used up, or the storage below is full (thin \
              provisioning); choose another volume"
         );

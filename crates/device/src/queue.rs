@@ -9,7 +9,7 @@
 //!   device, before the flush was submitted. It promises nothing about others.
 //! - Where [`Caps::durable_writes`] holds, a completed write is durable by itself.
 //! - A failed or short operation is reported as it is; nothing is retried, since after a failed
-//!   flush the system may have dropped the data (RELIABILITY I8).
+//!   flush the system may have dropped the data (docs/assumptions.md, 6).
 //! - The memory of a write belongs to the device from submission until its completion is returned.
 #![allow(unsafe_code)]
 

@@ -170,7 +170,7 @@ impl RawDevice {
             _ => layer.detail.clone(),
         });
         let behind =
-            || behind.unwrap_or_else(|| "a device that does not tell its model".to_owned());
+            || behind.unwrap_or_else(|| "a device that does not report its model".to_owned());
         words.unwrap_or_else(behind)
     }
 

@@ -251,10 +251,7 @@ impl CountElapsedReader {
                 "csv.last_line",
                 Some(line.number),
                 None,
-                || {
-                    "the last line has no end: its number may be cut; counted as it stands"
-                        .to_owned()
-                },
+                || "the last line has no end: its number may be cut; counted as it is".to_owned(),
             );
             state.line(line, sink);
         });

@@ -103,7 +103,7 @@ impl Import {
         for offset in self.options.utc_offsets.clone() {
             if !self.sources.iter().any(|s| offset.is_of(&s.file)) {
                 let detail = format!(
-                    "the offset {offset} is stated of {}, which is no source of this import",
+                    "the offset {offset} is stated for {}, which is not a source of this import",
                     quote(offset.source.as_bytes())
                 );
                 self.note(Severity::Warning, "import.no_such_source", "", detail);

@@ -77,7 +77,7 @@ impl JsonReader {
             let line = Some(broken.line);
             notes.add(Severity::Error, "json.broken", line, None, || {
                 format!(
-                    "no JSON from here on: {}; what stands before was read",
+                    "not JSON from here on: {}; the part before was read",
                     broken.what
                 )
             });

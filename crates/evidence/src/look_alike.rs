@@ -57,7 +57,7 @@ const OTHER_REPORTS: &[Other] = &[
         &["WORKLOAD REPOSITORY REPORT (RAC)", "AWR RAC Report"],
     ),
     (
-        "an ASH report, whose samples tell no latency",
+        "an ASH report, whose samples contain no latency",
         "make an AWR report of the same time with awrrpt.sql",
         &["ASH Report For", "ASH Report - From", "<title>ASH Report"],
     ),

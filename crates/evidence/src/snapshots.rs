@@ -226,7 +226,7 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
                         let detail = format!(
                             "{event}: the count under {ms} ms goes back from {from} to {to} \
                              between {} and {}: the instance was restarted, or these are \
-                             differences already; shown as they stand, not subtracted",
+                             differences already; shown as they are, not subtracted",
                             names.0, names.1
                         );
                         (detail, j)

@@ -143,7 +143,7 @@ const TOOLS: &[Tool] = &[
         &[&["3;fio-"], &["4;fio-"], &["5;fio-"]],
     ),
     (
-        "output of PyLatencyMap, whose colours are no counts",
+        "output of PyLatencyMap, whose colours are not counts",
         "import the listing of v$event_histogram_micro or the trace that it was fed with",
         &[&["PyLatencyMap"], &["LatencyMap", "Frequency Heatmap"]],
     ),

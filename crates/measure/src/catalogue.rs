@@ -249,14 +249,14 @@ pub const ROW: &[Metric] = &[
         key: "commits_per_session",
         heading: "Commits/session",
         unit: "",
-        definition: "Commits asked of each session, where commits are counted and not time. Times jobs it is what the row's commits must be.",
+        definition: "Commits that each session makes in a row that ends after a number of commits (--commits) and not after a time. Multiplied by jobs, it is the number of commits of the row.",
         source: "study 004 (20 processes, 200,000 updates with commits each)",
     },
     Metric {
         key: "offered_tps",
         heading: "Offered tps",
         unit: "1/s",
-        definition: "Open loop: transactions per second that were meant to begin, bursts included, over a long time. What was achieved is commit_throughput_tps: all that returned in the measured time, whenever they were due. commits and every latency are of those due in it, counted from the intended start; log_file_sync counts from asking for the commit, as everywhere.",
+        definition: "Open loop: transactions per second that are due on average, bursts included. The achieved rate is commit_throughput_tps: all that returned in the measured time, whenever they were due. The commits and all latencies are those of transactions that were due in the measured time; a latency counts from the intended start, log_file_sync from the request of the commit, as everywhere.",
         source: OWN,
     },
     Metric {
@@ -291,9 +291,9 @@ pub const ROW: &[Metric] = &[
         key: "nowait_window_bytes",
         heading: "NOWAIT window",
         unit: "B",
-        definition: "Most redo that one deferred flush made durable. Until then a power cut loses it, \
-                     and what the log buffer holds, of commits with NOWAIT. Null where no flush was \
-                     deferred.",
+        definition: "Largest amount of redo that one deferred flush made durable. A power cut before \
+                     this flush loses this redo of commits with NOWAIT, and what the log buffer \
+                     holds. Null if no flush was deferred.",
         source: OWN,
     },
     Metric {
@@ -321,14 +321,14 @@ pub const ROW: &[Metric] = &[
         key: "data_written_mbps",
         heading: "Data MBps",
         unit: "MB/s",
-        definition: "The same per second. MB is 1024 kB.",
+        definition: "Data that --dbwr wrote per second. 1 MB is 1024 kB.",
         source: OWN,
     },
     Metric {
         key: "log_checkpoints",
         heading: "Checkpoints",
         unit: "",
-        definition: "Checkpoints that moved: when a checkpoint enters another log file, and every 3 seconds.",
+        definition: "How often the checkpoint advanced: when it enters another log file, and every 3 seconds.",
         source: OWN,
     },
     Metric {

@@ -140,7 +140,7 @@ impl Histogram {
     }
 
     /// The value at quantile `q` (0 to 1), never beyond the exact extremes; `None` when fewer
-    /// than ten samples lie beyond it (DESIGN section 5).
+    /// than ten samples lie beyond it.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let beyond = (1.0 - q) * self.count() as f64;

@@ -297,7 +297,7 @@ fn judge(rig: &Rig, strike: &Strike, ended: &Ended, case: &str) {
     if rig.kind == Kind::Mirror && one && lost.is_some() {
         let notes = log.back_end().fallbacks.join("\n");
         assert!(
-            notes.contains("was stale and was copied anew"),
+            notes.contains("was stale and was copied whole"),
             "{case}: {notes}"
         );
     }

@@ -74,7 +74,7 @@ fn a_member_that_fails_is_given_up_and_returns() {
             devices[failing].heal();
             let (log, recovery) = open(places.on_devices(&devices, cell));
             assert_eq!(count(&recovery), 60, "{target:?} of member {failing}");
-            assert_eq!(in_sync(&log), [true, true], "it was copied anew");
+            assert_eq!(in_sync(&log), [true, true], "it was copied whole");
             drop(log);
             // It has everything: the other one is lost.
             let lost = 1 - failing;
@@ -305,7 +305,7 @@ fn a_member_that_was_used_alone_is_not_believed_beside_the_other() {
         assert!(kept.exists());
     };
     alone(&first, &second);
-    // The second was marked stale on the first: it is copied anew.
+    // The second was marked stale on the first: it is copied whole.
     let (log, recovery) = open(places.mirror());
     assert_eq!(count(&recovery), 8);
     assert_eq!(in_sync(&log), [true, true]);
@@ -397,7 +397,7 @@ fn what_is_not_archived_outlives_the_loss_and_the_return_of_a_member() {
         let (log, _) = open(layout());
         assert_eq!(in_sync(&log), [true, true]);
         let notes = log.back_end().fallbacks.join("\n");
-        assert!(notes.contains("was copied anew"), "{notes}");
+        assert!(notes.contains("was copied whole"), "{notes}");
         assert_eq!(position(&log), archived);
         log.close().expect("nothing failed");
         // It has everything, alone.

@@ -63,7 +63,7 @@ fn a_lost_member_is_made_anew_in_an_empty_directory() {
         assert_eq!(count(&recovery), 30);
         assert_eq!(in_sync(&log), [true, true]);
         let notes = log.back_end().fallbacks.join("\n");
-        assert!(notes.contains("was lost and was made anew"), "{notes}");
+        assert!(notes.contains("was lost and was made again"), "{notes}");
         assert_eq!(log.members()[lost].path, places.path(lost));
         let taken = refusal(places.mirror());
         assert!(taken.contains("in use"), "{taken}");

@@ -410,7 +410,7 @@ fn rings_that_do_not_belong_to_the_disk_are_refused() {
         ("older", &older, "older than its disk"),
         ("unused", &unused, "older than its disk"),
         ("cut", &cut, "smaller than it was made"),
-        ("noise", &noise, "no ring of a log"),
+        ("noise", &noise, "not the ring of a log"),
     ] {
         std::fs::write(places.ring_file(), bytes).expect("written");
         let found = refusal(places.ring());

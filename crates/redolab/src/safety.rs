@@ -232,7 +232,9 @@ impl Refusal {
     pub fn fact(&self) -> String {
         match self {
             Refusal::Busy { utilisation_pct } => {
-                format!("the device was {utilisation_pct:.1} % busy with the work of others before")
+                format!(
+                    "the device was {utilisation_pct:.1} % busy with work of other processes before"
+                )
             }
             Refusal::Held(all) => {
                 format!(

@@ -4,7 +4,7 @@
 //! Invariants: there is no winner without an interval that excludes equality, none by a negligible
 //! difference, none of fewer rounds than a decision needs, and none where a run is invalid.
 
-use super::rounds;
+use super::live;
 use measure::comparison::{Better, Comparison, Difference, RowAnswer, RowOutcome, Size};
 
 /// Metrics that decide, in the order in which they are printed. Of the percentiles the first one
@@ -77,7 +77,7 @@ fn answer(c: &Comparison, places: &[usize]) -> Option<RowAnswer> {
 
 /// What the figures decide, and for whom.
 fn judged(of: &[&Difference]) -> (RowOutcome, Option<usize>) {
-    if of.iter().any(|d| rounds::undecided(d)) {
+    if of.iter().any(|d| live::undecided(d)) {
         return (RowOutcome::TooFewRounds, None);
     }
     if of.iter().all(|d| d.significant.is_none()) {

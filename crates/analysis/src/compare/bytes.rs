@@ -1,7 +1,8 @@
 //! Bytes per layer of all runs, row by row below each other: what a database adds to what redolab's
 //! own log does with the same step.
 
-use super::tables::{self, head, real, table};
+use super::cells::real;
+use super::tables::{self, head, table};
 use crate::bytes::{LayerBytes, has_server};
 use measure::imported::{Cell, Table};
 use measure::run::Run;

@@ -13,7 +13,7 @@
 //! build. Where a figure has no interval (extremes, single samples) its point estimate is judged,
 //! and said to be. What was not measured is undetermined, never passed.
 
-use super::{metrics, rounds};
+use super::{live, metrics};
 use measure::comparison::{Condition, Difference};
 
 /// Why a condition cannot be used.
@@ -204,7 +204,7 @@ impl FailIf {
                 format!("{row}: not measured in both runs"),
             );
         };
-        if rounds::undecided(d) {
+        if live::undecided(d) {
             let why = format!("{row}: {}", d.sentence);
             return (Finding::Unknown, why);
         }

@@ -24,8 +24,10 @@
 
 pub mod answers;
 mod bytes;
+mod cells;
 pub mod condition;
 mod distribution;
+pub mod live;
 pub mod metrics;
 mod pairing;
 mod places;

@@ -1,7 +1,7 @@
 //! Figures of imported tables side by side, paired by their place: table, event, device, function,
 //! column. They are single figures, so there is a ratio and no interval.
 
-use super::tables::real;
+use super::cells::real;
 use crate::figures::{self, PlacedFigure};
 use measure::comparison::EVIDENCE_TABLE;
 use measure::imported::{Cell, Column, Table};

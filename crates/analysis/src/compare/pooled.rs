@@ -5,8 +5,8 @@
 //! ratios of such figures are figures of the same kind, so that a cell can be recomputed from the
 //! cells beside it. What a round lacks is unknown of all of them.
 
-use super::rounds::LiveSide;
-use super::{bytes, tables};
+use super::live::LiveSide;
+use super::{bytes, cells, tables};
 use measure::imported::{Cell, Table};
 use measure::run::Run;
 
@@ -109,7 +109,7 @@ fn of_cells(cells: &[&Cell]) -> Cell {
         Cell::Blank | Cell::Text(_) => None,
     };
     let numbers: Vec<Option<f64>> = cells.iter().map(number).collect();
-    tables::real(figure(&numbers))
+    cells::real(figure(&numbers))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! that a ratio can be recomputed from the figures beside it. A percentile of all rounds merged
 //! would be that of the worst round, and an interval about it covers too little.
 
+use super::live::{LiveSide, ROUNDS_MIN};
 use super::metrics::{self, ROW, WAIT};
 use super::stored::{Effects, begun, blank, judged};
 use super::{Options, answers, compared, condition, distribution, pairing, pooled, words};
@@ -20,33 +21,6 @@ use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
 use measure::run::{Row, Run, WaitStats};
 use std::collections::BTreeMap;
-
-/// One round: a run of all rows on one target.
-#[derive(Clone, Debug)]
-pub struct Round {
-    /// The run.
-    pub run: Run,
-    /// All waits of each row by event.
-    pub merged: Vec<BTreeMap<String, Histogram>>,
-}
-
-/// A target with its rounds, all of the same rows.
-#[derive(Clone, Debug)]
-pub struct LiveSide {
-    /// What it is called.
-    pub name: String,
-    /// Its rounds in the order in which they ran.
-    pub rounds: Vec<Round>,
-}
-
-/// Rounds below which nothing is decided: of two or three pairs an interval can be narrow by
-/// chance.
-pub const ROUNDS_MIN: usize = 5;
-
-/// Whether `d` is of so few rounds that it decides nothing.
-pub(super) fn undecided(d: &Difference) -> bool {
-    d.basis == Basis::Rounds && d.significant.is_none()
-}
 
 /// Compares the first target with each of the others.
 #[must_use]

@@ -136,7 +136,7 @@ fn notes(sides: &[Side]) -> Vec<String> {
          about 5 are reported as significant."
             .to_owned(),
         "Two runs made one after the other also differ by what changed on the machine between \
-         them; interleaved rounds (--on twice) tell the two apart."
+         them; interleaved rounds (--on twice) separate the two."
             .to_owned(),
     ];
     if sides.iter().any(|s| s.run.origin != Origin::Measured) {

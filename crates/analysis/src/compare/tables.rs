@@ -1,6 +1,7 @@
 //! Tables beside the differences, as study 001 prints them: data and requests, the device's own
 //! counters, where the time went, ratios. Imported tables of the same kind stand under each other.
 
+use super::cells::{real, text};
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Row, Run};
@@ -54,16 +55,6 @@ pub(super) fn table(
         rows,
         ..Table::default()
     }
-}
-
-fn text(value: &str) -> Cell {
-    Cell::Text(value.to_owned())
-}
-
-pub(super) fn real(value: Option<f64>) -> Cell {
-    value
-        .filter(|v| v.is_finite())
-        .map_or(Cell::Blank, Cell::Real)
 }
 
 pub(super) fn head(name: &str, row: &Row) -> Vec<Cell> {

@@ -7,6 +7,7 @@
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::density::DensityCurve;
+use super::differences::{label, name};
 use super::escape::esc;
 use super::figure::{Figure, thinned};
 use super::figures::{SMALL, curve};
@@ -14,7 +15,6 @@ use super::forest;
 use super::heat::{self, Strip};
 use super::page::{Page, Section};
 use super::topic::Topic;
-use super::winner::name;
 use super::{density, imported, markdown, origin_class, repeat, winner};
 use crate::format;
 use measure::WaitEvent;
@@ -179,7 +179,7 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         .differences
         .iter()
         .filter(|d| d.run_b == run)
-        .map(|d| (winner::label(d), d))
+        .map(|d| (label(d), d))
         .collect();
     if all.is_empty() {
         return None;

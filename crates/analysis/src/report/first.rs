@@ -180,7 +180,7 @@ fn answer(run: &Run) -> String {
          <dl class=\"axes\"><div><dt>Durability</dt><dd>{}</dd></div>\
          <div><dt>Performance</dt><dd>{}</dd></div>\
          <div><dt>Need</dt><dd>{}</dd></div>\
-         <div><dt>Rests on</dt><dd>{}</dd></div></dl></div>",
+         <div><dt>Based on</dt><dd>{}</dd></div></dl></div>",
         esc(&clipped(&without_answer(&verdict.summary, &answer))),
         verdict.durability,
         verdict.performance,

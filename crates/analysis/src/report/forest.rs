@@ -4,11 +4,11 @@
 //! interval that goes on beyond the scale ends in an arrow; better, worse and undecided differ by
 //! shape as well as by colour.
 
+use super::differences::{has_few_rounds, interval_text, level, shown};
 use super::figure::{Figure, Numbers};
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
-use super::winner;
 use crate::format;
 use measure::comparison::{Basis, Better, Comparison, Difference};
 
@@ -282,6 +282,16 @@ pub(super) fn word(d: &Difference, few: bool) -> &'static str {
     }
 }
 
+/// Both drawings of a forest plot: for wide windows and for narrow ones.
+fn drawings(c: &Comparison, id: &str, caption: &str, lines: &[(String, &Difference)]) -> String {
+    let few = has_few_rounds(c);
+    let desc = format!("{} ratios with their intervals.", lines.len());
+    let narrow = format!("{id}-narrow");
+    [(id, Layout::Wide), (&narrow, Layout::Narrow)]
+        .map(|(id, layout)| svg(id, (caption, &desc), lines, layout, few))
+        .concat()
+}
+
 /// The figure of some differences, in both layouts, with their table.
 pub(super) fn figure(
     c: &Comparison,
@@ -294,10 +304,10 @@ pub(super) fn figure(
         0 => String::new(),
         n => format!(" {n} more are in the table."),
     };
-    let few = winner::has_few_rounds(c);
-    let level = winner::level(c);
+    let few = has_few_rounds(c);
+    let level = level(c);
     Figure {
-        drawing: winner::drawings(c, id, caption, lines),
+        drawing: drawings(c, id, caption, lines),
         id: id.to_owned(),
         topic: Topic::Rows,
         of: String::new(),
@@ -310,17 +320,6 @@ pub(super) fn figure(
         is_wide: true,
         second: String::new(),
         zoom: None,
-    }
-}
-
-/// A value with its unit.
-pub(super) fn shown(value: Option<f64>, unit: &str) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(v) if unit == "ns" => format::latency(v),
-        Some(v) if unit.is_empty() => format::digits(v),
-        Some(v) if unit == "1/s" => format!("{} /s", format::digits(v)),
-        Some(v) => format!("{} {unit}", format::digits(v)),
     }
 }
 
@@ -352,7 +351,7 @@ pub(super) fn numbers(all: &[(String, &Difference)], few: bool) -> Numbers {
             shown(d.a, &d.unit),
             shown(d.b, &d.unit),
             d.ratio.map_or_else(|| "–".to_owned(), change),
-            winner::interval(d),
+            interval_text(d),
             effect,
             d.p_text.clone(),
             format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),

@@ -6,7 +6,7 @@
 
 use super::cases::{Concern, concern};
 use super::escape::{clean, esc};
-use super::{first, forest, judged, reasons, winner};
+use super::{differences, first, forest, judged, reasons, winner};
 use crate::format::{self, count, digits, latency};
 use crate::rows::{commit_wait_of, redo_mbps, write_of};
 use measure::comparison::Comparison;
@@ -118,14 +118,17 @@ pub(super) fn comparison(c: &Comparison) -> String {
         );
     }
     for run in 1..c.runs.len() {
-        let (base, other) = (text(winner::name(c, 0)), text(winner::name(c, run)));
+        let (base, other) = (
+            text(differences::name(c, 0)),
+            text(differences::name(c, run)),
+        );
         let _ = writeln!(
             out,
             "\n**{}.** {}\n",
             text(&winner::answer(c, run)),
             text(&winner::reason(c, run))
         );
-        let level = winner::level(c);
+        let level = differences::level(c);
         let _ = writeln!(
             out,
             "| | {base} | {other} | Ratio | {level} % interval | |\n| :--- | ---: | ---: | ---: | ---: | :--- |"
@@ -135,11 +138,11 @@ pub(super) fn comparison(c: &Comparison) -> String {
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {ratio} | {} | {} |",
-                text(&winner::label(d)),
-                text(&forest::shown(d.a, &d.unit)),
-                text(&forest::shown(d.b, &d.unit)),
-                winner::interval(d),
-                forest::word(d, winner::has_few_rounds(c)),
+                text(&differences::label(d)),
+                text(&differences::shown(d.a, &d.unit)),
+                text(&differences::shown(d.b, &d.unit)),
+                differences::interval_text(d),
+                forest::word(d, differences::has_few_rounds(c)),
             );
         }
     }

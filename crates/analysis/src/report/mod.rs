@@ -17,6 +17,7 @@ mod chart;
 pub mod compare;
 pub mod data;
 mod density;
+mod differences;
 pub mod escape;
 mod explain;
 mod export;

@@ -42,7 +42,7 @@ pub(super) fn slow_writes(run: &Run) -> Option<Section> {
     let more = match missing {
         0 => String::new(),
         n => format!(
-            "<p>{} more log writes took at least {}; those that are listed of their row took longer.</p>",
+            "<p>{} more log writes took at least {}; those that are listed for the same row took longer.</p>",
             count(n),
             esc(&latency(threshold_ns as f64))
         ),

@@ -101,7 +101,7 @@ fn calibrations(server: &DatabaseFacts) -> Option<String> {
     let text = |found: &RedoCalibration| {
         format!(
             "{} commits of {}: mean {} bytes, median {}, standard deviation {}, from {} to {} \
-             (asked for: {}; rows: {} of {} bytes)",
+             (requested: {}; rows: {} of {} bytes)",
             format::count(found.commits),
             found.workload,
             format::count(found.mean_bytes),

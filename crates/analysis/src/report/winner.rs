@@ -4,33 +4,20 @@
 //! comparison's answers of the rows; a comparison of few rounds has no winner, and neither has one
 //! with an invalid run.
 
+use super::differences::{
+    METRICS, THROUGHPUT, has_few_rounds, interval_text, label, level, metric_name, name, shown,
+};
 use super::escape::esc;
 use super::figure::Figure;
 use super::first::{capitalised, facts_html};
-use super::forest::{self, Layout};
+use super::forest;
 use super::topic::Topic;
+use crate::compare::live::ROUNDS_MIN;
 use crate::format;
 use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
 
-/// Rounds below which nothing is decided.
-const ROUNDS_LEAST: u32 = 5;
 /// Lines of the first figure.
 const SHOWN: usize = 10;
-/// Metrics of the first screen, those that decide first.
-const METRICS: [(&str, &str); 7] = [
-    (THROUGHPUT, "commits per second"),
-    ("log_file_sync.p99", "log file sync, p99"),
-    ("commit_latency.p99", "commit latency, p99"),
-    ("log_file_sync.mean", "log file sync, mean"),
-    (
-        "log_file_parallel_write.mean",
-        "log file parallel write, mean",
-    ),
-    ("redo_data_mbps", "redo"),
-    ("commit_latency.mean", "commit latency, mean"),
-];
-const THROUGHPUT: &str = "commit_throughput_tps";
-
 /// What a comparison of a run with the base shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
@@ -43,30 +30,6 @@ pub(super) enum Decision {
     OtherWins,
     /// Each is better in something.
     Split,
-}
-
-/// A metric as readers know it.
-pub(super) fn metric_name(metric: &str) -> String {
-    let known = METRICS.iter().find(|(key, _)| *key == metric);
-    known.map_or_else(
-        || metric.replace('_', " ").replace('.', ", "),
-        |(_, name)| (*name).to_owned(),
-    )
-}
-
-/// What a line of a figure or table is about.
-pub(super) fn label(d: &Difference) -> String {
-    format!(
-        "{} with {}: {}",
-        d.workload,
-        format::jobs(d.jobs),
-        metric_name(&d.metric)
-    )
-}
-
-/// Too few rounds were made to decide anything.
-pub(super) fn has_few_rounds(c: &Comparison) -> bool {
-    c.method.rounds.is_some_and(|n| n < ROUNDS_LEAST)
 }
 
 fn of_run(c: &Comparison, run: usize) -> impl Iterator<Item = &Difference> {
@@ -83,7 +46,7 @@ pub(super) fn decision(c: &Comparison, run: usize) -> Decision {
     if sides.iter().flatten().any(|r| !r.valid || !r.complete) {
         return Decision::Invalid;
     }
-    if let Some(rounds) = c.method.rounds.filter(|n| *n < ROUNDS_LEAST) {
+    if let Some(rounds) = c.method.rounds.filter(|_| has_few_rounds(c)) {
         return Decision::TooFewRounds(rounds);
     }
     let has = |winner: usize| {
@@ -124,10 +87,6 @@ fn class(decision: Decision) -> &'static str {
     }
 }
 
-pub(super) fn name(c: &Comparison, run: usize) -> &str {
-    c.runs.get(run).map_or("", |r| r.name.as_str())
-}
-
 /// Why, in a sentence.
 pub(super) fn reason(c: &Comparison, run: usize) -> String {
     let count = |fits: &dyn Fn(&RowAnswer) -> bool| answers(c, run).filter(|a| fits(a)).count();
@@ -141,7 +100,7 @@ pub(super) fn reason(c: &Comparison, run: usize) -> String {
     );
     match decision(c, run) {
         Decision::TooFewRounds(n) => format!(
-            "{} of each were made, and at least {ROUNDS_LEAST} are needed (--rounds {ROUNDS_LEAST}). The figures below are what was measured so far.",
+            "{} of each were made, and at least {ROUNDS_MIN} are needed (--rounds {ROUNDS_MIN}). The figures below are what was measured so far.",
             format::plural(u64::from(n), "round"),
         ),
         Decision::NoDifference => {
@@ -172,25 +131,6 @@ pub(super) fn headline(c: &Comparison, run: usize) -> Vec<&Difference> {
         all.retain(|d| !d.metric.starts_with("commit_latency"));
     }
     all
-}
-
-/// An interval as a table shows it; an end that says nothing more than "open" is a bound.
-pub(super) fn interval(d: &Difference) -> String {
-    let end = |v: f64| match v {
-        v if v < 0.001 => "< 0.001".to_owned(),
-        v if v > 1000.0 => "> 1,000".to_owned(),
-        v => format::digits(v),
-    };
-    match (d.ci_low, d.ci_high) {
-        (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
-        _ => "–".to_owned(),
-    }
-}
-
-/// The confidence of the intervals, percent.
-pub(super) fn level(c: &Comparison) -> String {
-    let text = format!("{:.1}", 100.0 * c.method.level);
-    text.trim_end_matches(".0").to_owned()
 }
 
 pub(super) fn header(c: &Comparison, tags: &str) -> String {
@@ -275,10 +215,10 @@ fn table(c: &Comparison, run: usize) -> String {
         format!(
             "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"t\">{word}</td></tr>",
             esc(&metric_name(&d.metric)),
-            forest::shown(d.a, &d.unit),
-            forest::shown(d.b, &d.unit),
+            shown(d.a, &d.unit),
+            shown(d.b, &d.unit),
             d.ratio.map_or_else(|| "–".to_owned(), forest::times),
-            interval(d),
+            interval_text(d),
         )
     };
     let body: String = lines.iter().map(line).collect();
@@ -326,31 +266,4 @@ pub(super) fn figure(c: &Comparison, run: usize, tags: String) -> Figure {
     let mut figure = forest::figure(c, &id, &caption, &lines, tags);
     figure.topic = Topic::Answer;
     figure
-}
-
-/// Both drawings of a forest plot: for wide windows and for narrow ones.
-pub(super) fn drawings(
-    c: &Comparison,
-    id: &str,
-    caption: &str,
-    lines: &[(String, &Difference)],
-) -> String {
-    let few = has_few_rounds(c);
-    let desc = format!("{} ratios with their intervals.", lines.len());
-    let narrow = format!("{id}-narrow");
-    [(id, Layout::Wide), (&narrow, Layout::Narrow)]
-        .map(|(id, layout)| forest::svg(id, (caption, &desc), lines, layout, few))
-        .concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metrics_read_as_people_say_them() {
-        assert_eq!(metric_name("log_file_sync.p99"), "log file sync, p99");
-        assert_eq!(metric_name("flushes"), "flushes");
-        assert_eq!(metric_name("log_file_sync.max"), "log file sync, max");
-    }
 }

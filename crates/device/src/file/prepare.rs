@@ -1,8 +1,8 @@
 //! Making log files: allocated, and written once from end to end.
 //!
 //! A file that is merely allocated has unwritten extents, and a flush behind the first write of
-//! each then also commits the file system's journal: about twice the cost (ENGINE section 1 of the
-//! design notes, "Floors and ceilings"). So a log's files are written in full before their first
+//! each then also commits the file system's journal: about twice the cost
+//! (experiments/mechanisms). So a log's files are written in full before their first
 //! use, with data that no device can compress or deduplicate, and never truncated afterwards.
 //!
 //! Invariants: what exists is never touched; a file that could not be finished is removed, by its

@@ -222,7 +222,7 @@ fn members(root: &Root, directory: &Path, block: &mut Block) {
     }
     if block.below.is_empty() {
         block.unknown.push(format!(
-            "{}: the devices that it stands on are not shown",
+            "{}: the devices below it are not shown",
             block.layer.name
         ));
     }

@@ -65,7 +65,7 @@ impl fmt::Display for Use {
         match &self.by {
             User::Mount { kind, point } => write!(f, "is mounted at {} ({kind})", point.display()),
             User::Swap => write!(f, "is swap that is on"),
-            User::Holder(name) => write!(f, "is held by {name}, which stands on it"),
+            User::Holder(name) => write!(f, "is held by {name}, which uses it"),
             User::Loop(name) => write!(f, "is behind the loop device {name}"),
             User::Process { pid, command } => {
                 write!(f, "is open for writing in process {pid} ({command})")

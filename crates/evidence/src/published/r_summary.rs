@@ -158,7 +158,7 @@ impl Summaries {
                 None if trimmed.is_empty() => self.state = State::Summary,
                 None => {
                     notes.add(Severity::Warning, "r.no_summary", Some(at), None, || {
-                        "no six numbers stand under the heading of a summary".to_owned()
+                        "there are not six numbers under the heading of a summary".to_owned()
                     });
                     self.idle(source);
                 }

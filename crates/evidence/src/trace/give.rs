@@ -75,7 +75,7 @@ fn judge(merge: &Merge, sink: &mut Sink) {
             .add(Severity::Error, "trace.unit_unknown", None, None, || {
                 "no header names the release, and nothing that only newer releases write is there: \
              elapsed times are taken as microseconds (9i and later); of an 8i trace they would be \
-             centiseconds; --ela-unit says which"
+             centiseconds; state the unit with --ela-unit"
                     .to_owned()
             });
     }

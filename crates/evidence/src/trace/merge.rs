@@ -452,7 +452,7 @@ fn told(id: OddId) -> (Severity, &'static str, &'static str) {
         OddId::Glued => (
             Note,
             "trace.glued",
-            "a wait stands behind another record on the same line; counted",
+            "a wait follows another record on the same line; counted",
         ),
         OddId::InText => (
             Note,

@@ -407,7 +407,7 @@ fn vacant(place: &MemberPlace, error: Error) -> Result<(Directory, String), Stri
     let found = directory.and_then(|held| create::vacancy(&held).map(|why| (held, why)));
     let (directory, why) = found.ok_or_else(|| error.to_string())?;
     let what = format!(
-        "{}: {why}: if its member is lost, have it made anew there (--replace-member, or \
+        "{}: {why}: if its member is lost, have it made again there (--replace-member, or \
          MemberLayout::replace_lost)",
         directory.path().display()
     );

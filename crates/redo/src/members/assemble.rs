@@ -133,7 +133,7 @@ impl Assembly {
             let what = format!(
                 "it and {} were used apart from each other, or it was restored from an older copy: \
                  open the log without it and accept the loss; what it alone has is lost then, and \
-                 it is copied anew when it is given again",
+                 it is copied whole when it is given again",
                 newest.display()
             );
             return Err(refuse(&member.path, what));
@@ -224,7 +224,7 @@ impl Assembly {
         };
         let what = format!(
             "member {numbers} of the {} is missing and is not known to be stale: give it too, or \
-             accept the loss: {loss} is lost then, and it is copied anew when it is given again",
+             accept the loss: {loss} is lost then, and it is copied whole when it is given again",
             self.table.count
         );
         Err(refuse(newest, what))
@@ -314,11 +314,11 @@ impl Assembly {
             }
             devices[member] = Some(data);
             let what = if lost {
-                "lost and was made"
+                "lost and was made again"
             } else {
-                "stale and was copied"
+                "stale and was copied whole"
             };
-            notes.push(format!("member {} was {what} anew", member + 1));
+            notes.push(format!("member {} was {what}", member + 1));
         }
         let missing = self.missing & !self.lost;
         let missing = self.table.all().filter(|m| missing >> m & 1 != 0);

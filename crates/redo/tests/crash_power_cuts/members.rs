@@ -497,7 +497,7 @@ pub fn open(
     let found = life::found(&recovery, |who, which, rba| records.push((who, which, rba)))?;
     let notes = &log.back_end().fallbacks;
     let stale = [1, 2].map(|member| {
-        let words = format!("member {member} was stale and was copied anew");
+        let words = format!("member {member} was stale and was copied whole");
         notes.iter().any(|note| note.contains(&words))
     });
     let in_sync = log.members().iter().map(|member| member.in_sync).collect();

@@ -41,7 +41,8 @@ pub(crate) struct BackgroundArgs {
     /// Run a neighbour of the log: it appends 4 KiB to a file in DIR and calls fsync every EVERY,
     /// from 10ms to 1m [default of EVERY: 100ms]. On the log's file system an fsync may flush more
     /// than its own file: ext4 flushes the whole transaction of its journal. The columns
-    /// neighbour_fsync_* are the neighbour's times; measure without it for what it costs the log
+    /// neighbour_fsync_* are the neighbour's times; its cost for the log is the difference from a
+    /// run without it
     #[arg(
         long,
         value_name = "DIR[,EVERY]",

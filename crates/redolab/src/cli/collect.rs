@@ -30,8 +30,8 @@ const TIME_MAX: Nanos = Nanos::from_secs(86_400);
 /// Options of `collect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All files go into one directory, and `redolab import DIRECTORY` reads them. It skips and lists files
-that are for people.")]
+All files go into one directory, and `redolab import DIRECTORY` reads them. It skips files that are
+for people, and lists them.")]
 pub(crate) struct CollectArgs {
     #[command(subcommand)]
     what: What,
@@ -69,11 +69,11 @@ struct OracleArgs {
 /// Options of `collect postgres` and `collect mariadb`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only statements that read are sent, in a session whose transactions are read only; nothing is created
-on the server. Passwords are taken from the address, the environment (PGPASSWORD, MYSQL_PWD) or, for
-PostgreSQL, a password file, and are not stored. To see the waits of all sessions, the user needs
-pg_monitor (PostgreSQL) or PROCESS (MariaDB). If the address is a Unix socket or an address of this
-machine, the counters of this machine's devices are read as well.")]
+redolab sends only statements that read, in a session whose transactions are read-only, and creates
+nothing on the server. Passwords come from the address, the environment (PGPASSWORD, MYSQL_PWD) or,
+for PostgreSQL, a password file, and are not stored. To see the waits of all sessions, the user
+needs pg_monitor (PostgreSQL) or PROCESS (MariaDB). If the address is a Unix socket or an address of
+this machine, redolab also reads the counters of this machine's devices.")]
 struct ServerArgs {
     /// Address of the server, such as postgres://USER@HOST:PORT/DATABASE or mariadb://USER@HOST
     url: String,
@@ -93,7 +93,7 @@ struct LinuxArgs {
     /// Device, such as sda or /dev/nvme0n1; may be repeated [default: all that were used]
     #[arg(long, value_name = "DEV", value_parser = kit::device_name)]
     device: Vec<String>,
-    /// How long the devices are watched, up to 24h
+    /// Time for which the counters are read, up to 24h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Nanos,
     /// Print a script that runs iostat instead, for a machine without redolab

@@ -37,7 +37,7 @@ pub(crate) enum Format {
     Table,
     /// One JSON document with a schema.
     Json,
-    /// CSV: one line per row, with the columns of study 003.
+    /// One line per row, with all columns, those of study 003 first
     Csv,
     /// fio's JSON, one job per row, for programs that read fio's results
     FioJson,

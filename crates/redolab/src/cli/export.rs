@@ -134,8 +134,8 @@ fn traces(
     let kept = rows.clone().filter(|(_, row)| row.events.is_some());
     if kept.clone().next().is_none() {
         return Err(CommandError::usage(format!(
-            "run {id}: its waits were not kept one by one, so there is no trace of it; measure \
-             again with --events"
+            "run {id}: its single waits were not stored, so it cannot be written as a trace; \
+             measure again with --events"
         )));
     }
     if let Some(folder) = &wanted.into {

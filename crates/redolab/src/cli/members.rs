@@ -147,14 +147,14 @@ impl MemberArgs {
         if self.ring_size.is_some() && !roles.iter().any(is_ring) {
             return Err(CommandError::usage(
                 "--ring-size: there is no ring; name one, such as --members ring:/u01,/f01 (with \
-                 compare --on NAME=ring:/u01,/f01), or leave the option away",
+                 compare --on NAME=ring:/u01,/f01), or omit the option",
             ));
         }
         if self.failover_delay.is_some() && !roles.contains(&MembersRole::Failover) {
             return Err(CommandError::usage(
                 "--failover-delay: there is no failover; name one, such as --members \
-                 failover:/u01,/f01 (with compare --on NAME=failover:/u01,/f01), or leave the option \
-                 away; a ring takes every log write at once",
+                 failover:/u01,/f01 (with compare --on NAME=failover:/u01,/f01), or omit the option; \
+                 with ring: every log write goes to the ring at once",
             ));
         }
         if self.force_same_device && roles.is_empty() && !over_several {

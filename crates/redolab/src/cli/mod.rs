@@ -116,7 +116,8 @@ enum Command {
     Redact(redact::RedactArgs),
     /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
     Capacity(capacity::CapacityArgs),
-    /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
+    /// Print the shape, records, end and damage of a log; changes a log only with --accept-loss or
+    /// --replace-member
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
     Findings(findings::FindingsArgs),

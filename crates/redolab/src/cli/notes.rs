@@ -27,7 +27,7 @@ pub(crate) struct NotesArgs {
 /// Tags of a run.
 #[derive(Debug, Args)]
 pub(crate) struct TagArgs {
-    /// What redolab cannot see, such as instance=m6i.large or price=0.08; can be repeated
+    /// Note what redolab cannot see, such as instance=m6i.large or price=0.08; can be repeated
     #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Run store", value_parser = tag)]
     tags: Vec<(String, String)>,
 }

@@ -27,8 +27,8 @@ enum Redacted {
 /// The option `--redact`.
 #[derive(Debug, Args)]
 pub(crate) struct RedactionArgs {
-    /// Replace names (of hosts, instances, databases, services, modules, users, paths, IP
-    /// addresses) by pseudonyms such as host-1, or sql, or both: names,sql
+    /// What is replaced: names (by pseudonyms such as host-1), sql or both (names,sql) [default:
+    /// nothing]
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     redact: Vec<Redacted>,
 }
@@ -56,13 +56,13 @@ fn of(wanted: &[Redacted]) -> Redaction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A name is recognised where the evidence labels it: a line `Node name:`, a column `Host Name`, a key
-`hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same name has the
-same pseudonym in all files of one command. A name that nothing labels, such as a customer in a comment,
-cannot be recognised: read the files before they leave the site. Names of devices, events, statistics and
-accounts that every server has (SYS, root, postgres) stay. Passwords are replaced whatever
---redact lists. Figures stay, so that the files import with the same figures. Compressed files are
-written uncompressed; binary files are refused. How many hosts, databases, users, addresses and so on
-were replaced is printed on standard error, of passwords and statements at how many places.")]
+`hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same name has
+the same pseudonym in all files of one command. A name that nothing labels, such as a customer in a
+comment, cannot be recognised: read the files before they leave the site. Names of devices, events,
+statistics and accounts that every server has (SYS, root, postgres) stay. Passwords are always
+replaced, whatever --redact lists. Figures stay, so that the files import with the same figures.
+Compressed files are written uncompressed; binary files are refused. Counts are printed on standard
+error: of names how many were replaced, of passwords and statements at how many places.")]
 pub(crate) struct RedactArgs {
     /// Files, directories, or patterns (in quotes)
     #[arg(required = true, value_name = "FILE")]

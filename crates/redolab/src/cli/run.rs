@@ -92,7 +92,7 @@ pub(crate) struct RunOptions {
     )]
     workload: Workload,
     /// Numbers of jobs, such as 1,8,32 or 2..64 (doubling) or 2..64+2 (steps of 2) [default:
-    /// 1,2,8,32,64; storm 20, size-sweep 1, --rate 32, --soak 8]
+    /// 1,2,8,32,64; compare 1,8,32; storm 20, size-sweep 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
     jobs: Option<Ladder>,
     /// Measured time of each row, such as 30s [default: 10s; compare 2s]
@@ -247,7 +247,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     }
     if named.is_some() && !nodes.directories.is_empty() {
         return Err(CommandError::usage(
-            "--nodes names the directory of each log; leave PATH away, or use a number of logs",
+            "--nodes names the directory of each log; omit PATH, or use a number of logs",
         ));
     }
     let measured = options.plan_on(nodes.count, args.events.events)?;

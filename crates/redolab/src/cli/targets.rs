@@ -258,7 +258,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err(format!(
-            "`{}` is no setting: write NAME=VALUE, such as wal_sync_method=fdatasync",
+            "`{}` is not a setting: write NAME=VALUE, such as wal_sync_method=fdatasync",
             sanitize::line(text)
         )),
     }

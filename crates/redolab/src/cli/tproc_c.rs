@@ -84,7 +84,7 @@ struct TprocCLoadArgs {
     /// Seed of the rows: the same seed loads the same rows
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
-    /// No progress, only errors and the result
+    /// Print only the result and errors, no progress
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
@@ -174,8 +174,8 @@ impl TprocCTargetArgs {
 struct TprocCRunArgs {
     #[command(flatten)]
     target: TprocCTargetArgs,
-    /// Virtual users, as 1,8,32 or 2..64 (doubling) or 2..64+2; each has a random warehouse of its
-    /// own
+    /// Numbers of virtual users, such as 1,8,32 or 2..64 (doubling) or 2..64+2; each user has a
+    /// random warehouse of its own
     #[arg(
         short,
         long,
@@ -190,7 +190,7 @@ struct TprocCRunArgs {
     /// Measured time of each row
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::time_over_zero)]
     time: Nanos,
-    /// Users key (2 to 18 s) before and think (5 to 12 s) after each transaction
+    /// Let each user key (2 to 18 s) before and think (5 to 12 s) after each transaction
     #[arg(long)]
     think: bool,
     /// Seed of the users' choices

@@ -88,7 +88,7 @@ impl LogBackgroundPlan {
         }
         if limited {
             return refused(
-                "what is written beside the log is not counted by --max-write; leave it away",
+                "--max-write does not count what these threads write; omit --max-write",
             );
         }
         Ok(())

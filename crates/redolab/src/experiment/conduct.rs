@@ -123,7 +123,7 @@ pub(super) fn refuse_log_options(log: &LogPlan) -> Result<(), Failure> {
     }
     Err(Failure::Unusable(
         "options of redolab's own log (--log-writer, --log-file-size, --sync-method and others) \
-         change nothing on a target that others made; leave them away"
+         have no effect on a server that already exists; omit them"
             .to_owned(),
     ))
 }

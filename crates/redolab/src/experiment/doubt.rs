@@ -84,7 +84,7 @@ fn late(row: &Row) -> Option<String> {
              was achieved is not the log's limit"
         ));
     }
-    detail.push_str("; offer less (--rate), or give the lab more processors");
+    detail.push_str("; lower --rate, or give redolab more processors");
     Some(detail)
 }
 
@@ -99,9 +99,9 @@ fn backlog(row: &Row, limited: Limited) -> Option<String> {
     let waited = open.oldest_not_served_ns.unwrap_or(0) as f64 / 1e9;
     Some(format!(
         "{} of {} transactions that were due never began, the first of them {waited:.1} s before \
-         the end: {:.0} a second were offered and {:.0} served. They are in no latency, so the true \
-         ones are longer than what is shown, and grow with the time measured; offer less (--rate), \
-         or more sessions (--jobs)",
+         the end: {:.0} per second were due and {:.0} per second returned. No latency contains them, so \
+         the true latencies are longer than those shown, and grow with the measured time; lower \
+         --rate, or use more sessions (--jobs)",
         open.not_served,
         open.arrivals,
         offered_tps.unwrap_or(0.0),

@@ -163,7 +163,7 @@ fn nothing_measured(row: &Row) -> String {
     if row.open_loop.is_some() {
         return format!(
             "{name}: every transaction that returned was due before the measured time: {} were \
-             waiting at its end; offer less (--rate), or more sessions (--jobs)",
+             waiting at its end; lower --rate, or use more sessions (--jobs)",
             row.open_loop().backlog_end.unwrap_or(0)
         );
     }

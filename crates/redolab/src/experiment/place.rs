@@ -109,7 +109,7 @@ impl TargetPlace {
                     format!(" ({})", look.path().display())
                 };
                 Some(sanitize::line(&format!(
-                    "Will overwrite the raw device {}{resolved}, as --destroy says: {}.",
+                    "Will overwrite the raw device {}{resolved}, as --destroy confirms: {}.",
                     look.typed().display(),
                     look.inventory()
                 )))

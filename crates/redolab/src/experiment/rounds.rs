@@ -22,7 +22,7 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
-use analysis::compare::rounds::{LiveSide, Round};
+use analysis::compare::live::{LiveSide, Round};
 use device::IoEngine;
 use measure::Nanos;
 use measure::driver::DriverKind;

@@ -120,7 +120,7 @@ impl DesignView {
         };
         [
             "A main effect is the geometric mean of the effects at the levels of the other factor.",
-            "The interaction compares these effects: a ratio of ratios of 1 is no interaction.",
+            "The interaction compares these effects: if their ratio is 1, there is no interaction.",
             intervals,
         ]
     }

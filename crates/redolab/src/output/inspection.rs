@@ -169,8 +169,8 @@ fn contents(found: &InspectedLog) -> String {
     );
     if let (true, Some(control)) = (found.beyond_proof, &found.control) {
         out.push_str(&format!(
-            "  Control information proves redo durable up to {}. Redo behind it could be lost \
-             unseen\n  if a whole log file were replaced by an older copy.\n",
+            "  Control information proves redo durable up to {}. Redo behind it\n  could be lost \
+             without notice if a whole log file were replaced by an older copy.\n",
             control.durable_rba
         ));
     }

@@ -33,8 +33,8 @@ pub fn text(log: &RedoLogFacts, style: Style) -> String {
         text.push_str(
             "All counts are of the whole life of the log, warm-ups included. Window: what was\n\
              acknowledged and not durable on this member; it is lost with the others of its\n\
-             race. Members flush volatile caches here: this is no contest of protected\n\
-             caches, as in an Exadata cell.\n",
+             race. Members flush volatile caches here. The caches of an Exadata cell are\n\
+             protected, so its counters are not comparable with these.\n",
         );
         text.push_str(&flash(&log.members));
     }

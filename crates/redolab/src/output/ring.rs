@@ -43,8 +43,8 @@ pub fn text(run: &Run) -> String {
     }
     let word = ring.kind.name();
     text.push_str(&format!(
-        "Disk and ring flush volatile caches here: this is no contest of protected\ncaches, as in an \
-         Exadata cell.\nThese counters do not show what the ring gains: measure interleaved rounds \
+        "Disk and ring flush volatile caches here. The caches of an Exadata cell are\nprotected, so its \
+         counters are not comparable with these.\nThese counters do not show what the ring gains: measure interleaved rounds \
          with\nand without it:\n  redolab compare --on disk=DISK --on {word}={word}:DISK,RING\n"
     ));
     text
@@ -92,7 +92,7 @@ fn cover(rows: &[Row], log: &RedoLogFacts, ring: &RingFacts) -> String {
     };
     let text = format!(
         "Cover: {} would be full after {} s without the disk, at the {} MB/s that {} with {} writes \
-         (padding and heads of log writes included).",
+         (padding and headers of log writes included).",
         size(ring.ring_bytes),
         real(ring.ring_bytes as f64 / rate),
         real(rate / MB),

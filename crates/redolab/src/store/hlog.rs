@@ -243,7 +243,7 @@ fn decode(first: &[u8], second: &[u8]) -> Result<Record, String> {
     sum.update(body.as_bytes());
     let found = format!("{:08x}", finish(&sum));
     if stated != found {
-        return Err(format!("CRC32C is {found}, the file says {stated}"));
+        return Err(format!("CRC32C is {found}, the file states {stated}"));
     }
     let (tag, rest) = first
         .strip_prefix("Tag=")

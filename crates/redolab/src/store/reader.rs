@@ -215,7 +215,7 @@ impl Store {
         let found = hex(hlog::crc32c(&bytes));
         if found != contents.manifest_crc32c {
             let what = format!(
-                "CRC32C is {found}, contents.json says {}",
+                "CRC32C is {found}, contents.json states {}",
                 contents.manifest_crc32c
             );
             return Err(StoreError::Damaged { path, what });
@@ -333,7 +333,7 @@ fn read_file(
     };
     if scan.bytes != sum.bytes || hex(scan.crc32c) != sum.crc32c {
         let what = format!(
-            "{} bytes with CRC32C {}, contents.json says {} bytes with {}",
+            "{} bytes with CRC32C {}, contents.json states {} bytes with {}",
             scan.bytes,
             hex(scan.crc32c),
             sum.bytes,

@@ -267,7 +267,7 @@ fn run_takes_its_place_as_the_other_commands_do() {
     }
     place
         .run(&["run", &on, "--nodes", "/u01,/u02"])
-        .expect(2, &["--nodes", "leave PATH away"]);
+        .expect(2, &["--nodes", "omit PATH"]);
 }
 
 /// Nobody but root and a group may open a device.

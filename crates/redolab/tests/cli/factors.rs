@@ -116,7 +116,10 @@ fn sources_are_cells_and_several_of_a_cell_give_intervals() {
             "Intervals are at 95 %",
         ],
     );
-    place.run(&arguments[..5]).expect(2, &["<RUN"]);
+    place.run(&arguments[..5]).expect(
+        2,
+        &["name the document or run", "--cell LEVEL,LEVEL=SOURCE"],
+    );
     let missing: Vec<String> = arguments[..arguments.len() - 6].to_vec();
     place.run(&missing).expect(4, &["of 4 cells"]);
 

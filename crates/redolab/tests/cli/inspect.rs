@@ -94,7 +94,7 @@ fn a_sound_log_is_described_and_not_touched() {
         text.expect(0, &["40", "clean", "current", "unused", "0x000001."]);
         let bytes = format!("  00000010 {0} {0}  |{1}|", " 23".repeat(8), "#".repeat(16));
         text.expect(0, &[&bytes, "3,000 bytes"]);
-        let warned = text.out.contains("could be lost unseen");
+        let warned = text.out.contains("could be lost without notice");
         assert_eq!(warned, !close);
         // The log's files stand for their directory.
         for name in ["redo.ctl", "redo02.log"] {

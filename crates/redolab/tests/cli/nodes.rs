@@ -176,7 +176,7 @@ fn what_is_no_number_of_logs_is_refused() {
         (&["--nodes", "17"], "from 1 to 16"),
         (&["--nodes", "/u01"], "such as /u01,/u02"),
         (&["--nodes", "/u01,"], "without a name"),
-        (&["--nodes", "/u01,/u02", "--on", "/u03"], "leave PATH away"),
+        (&["--nodes", "/u01,/u02", "--on", "/u03"], "omit PATH"),
         (
             &["--nodes", "/u01,/u02", "--null"],
             "takes a number of logs",

@@ -4,7 +4,7 @@
 //! 200 random comparisons. The message of a failure has the seed: `random(seed)` makes the same
 //! one.
 
-use analysis::compare::rounds::{LiveSide, Round};
+use analysis::compare::live::{LiveSide, Round};
 use analysis::compare::{Options, Side, WaitSeries, rounds, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;

@@ -150,7 +150,7 @@ fn redo(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
     }
     let rate = report.window_s.map(|seconds| size * 60.0 / seconds / 1e9);
     if let Some(rate) = rate {
-        parts.push(format!("{rate:.3} GB of redo a minute"));
+        parts.push(format!("{rate:.3} GB of redo per minute"));
     }
     let wastage = report
         .statistic("redo wastage")

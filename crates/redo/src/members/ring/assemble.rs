@@ -181,7 +181,7 @@ impl RingAssembly {
         let found = read_announcement(given)?;
         let counts = !table.spare && !self.accept_loss;
         let (what, announced) = match found {
-            Err(HeaderProblem::NotOurs) => (Some("it is no ring of a log"), None),
+            Err(HeaderProblem::NotOurs) => (Some("it is not the ring of a log"), None),
             Err(HeaderProblem::Version(version)) => {
                 let what = format!("it is a ring of version {version}, which this program is not");
                 return Err(refuse(&given.path, what));

@@ -10,10 +10,17 @@ use analysis::factors::{CellFigure, FACTORS_MAX, Factor, design, level_in};
 use analysis::figures;
 use measure::words::sanitize;
 
+/// What to write where a design has no figures.
+const NO_SOURCE: &str = "compare --factor: name the document or run that contains the figures, or \
+     give each cell its source with --cell LEVEL,LEVEL=SOURCE";
+
 /// The design that the options describe.
 pub(super) fn compare(args: &CompareArgs) -> Result<DesignView, CommandError> {
     let factors = factors(&args.factor)?;
     let named = cells(args, &factors)?;
+    if named.is_empty() {
+        return Err(CommandError::usage(NO_SOURCE));
+    }
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let store = args.options.store.open()?;

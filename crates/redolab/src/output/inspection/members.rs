@@ -34,7 +34,9 @@ pub(crate) fn members(found: &InspectedMembers, style: Style) -> String {
     for (at, member) in found.members.iter().enumerate() {
         out.push_str(&format!("  {}: {}\n", at + 1, sanitize::line(&member.path)));
         if let Some(pid) = member.open_by_pid {
-            out.push_str(&format!("     open by process {pid}: this is a moment's\n"));
+            out.push_str(&format!(
+                "     open by process {pid}: it may change while it is read\n"
+            ));
         }
         if let Some(why) = &member.why {
             out.push_str(&format!("     {}\n", sanitize::line(why)));

@@ -251,7 +251,7 @@ impl EventReader {
             }
             let found = crc32c(&mut file).map_err(failed)?;
             if bytes != sum.bytes || hex(found) != sum.crc32c {
-                return Err(damaged(&path, "it is not what contents.json says of it"));
+                return Err(damaged(&path, "it is not what contents.json lists"));
             }
         }
         if bytes > PART_MAX_BYTES {
@@ -360,7 +360,7 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Str
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(format!("not a whole file of events: {e}")),
-        Err(_) => Err("not a file of events: the decoder gave it up".to_owned()),
+        Err(_) => Err("not a file of events: it cannot be decoded".to_owned()),
     }
 }
 

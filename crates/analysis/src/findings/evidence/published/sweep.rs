@@ -181,8 +181,9 @@ fn commit_mode(tables: &Tables<'_>, groups: &Groups<'_>, notes: &mut Vec<Note>) 
         };
         let (ratios, waits) = (range(|w| w.0), range(|w| w.1));
         let claim = format!(
-            "{name} is said to commit with {}, yet {} of {} lines have {:.3} to {:.3} redo synch writes \
-             a transaction and a log file sync of {} to {} ms: its sessions waited",
+            "the text describes {name} as committing with {}, but {} of {} lines have from {:.3} to {:.3} \
+             redo synch writes per transaction and a log file sync from {} to {} ms: its sessions \
+             waited",
             stated.text("mode"),
             waiting.len(),
             found.len(),
@@ -301,7 +302,7 @@ fn knees(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             continue;
         }
         let claim = format!(
-            "{workload} on {platform} peaks at {jobs} jobs with {} a second: with {} jobs it is {}, and \
+            "{workload} on {platform} peaks at {jobs} jobs with {} per second: with {} jobs it is {}, and \
              only the latency grows, from {ms} to {} ms (a knee)",
             show(tps),
             last.0,
