@@ -7,6 +7,7 @@
 # default), REDOLAB_POSTGRES_BIN the folder of PostgreSQL's programs. It needs root; the servers run as
 # nobody. Nothing else should run meanwhile.
 set -euo pipefail
+shopt -s inherit_errexit
 directory=$1
 rounds=${2:-20}
 seconds=${3:-3}
@@ -80,8 +81,8 @@ chunk() {
     kill -INT "$watcher"
     wait "$watcher"
     python3 -c 'import json, sys
-watched = json.load(open(sys.argv[1]))["rows"][0]["watched"]
-sys.exit(f"{watched[\"lost_events\"]} events were lost" if watched["lost_events"] else 0)' "$home/watched.json"
+lost = json.load(open(sys.argv[1]))["rows"][0]["watched"]["lost_events"]
+sys.exit(f"{lost} events were lost" if lost else 0)' "$home/watched.json"
     echo "$out"
 }
 
