@@ -47,6 +47,7 @@ fn main() -> std::io::Result<()> {
         log_footprint_bytes: run.target.redo_log().map_or(0, |log| log.footprint_bytes()),
         cache_resident: true,
         not_judged: Vec::new(),
+        watched: false,
     };
     run.verdict = Some(verdict(&run, &found, &run.need, scope));
     run.findings = found;

@@ -178,13 +178,13 @@ fn not_judged(
         };
         out.push(text.to_owned());
     }
-    for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
-        if rows_of(run, name).is_empty() {
-            out.push(format!("{name}: not run"));
-        }
-    }
-    if run.floor.is_empty() {
-        out.push("the device's floor: not measured".to_owned());
+    if run.origin == Origin::Watched {
+        out.push(
+            "what the device can carry: a watched log shows the load that its database had"
+                .to_owned(),
+        );
+    } else {
+        out.extend(not_run(run));
     }
     let longest = run
         .rows
@@ -209,6 +209,20 @@ fn not_judged(
     }
     if run.need.rated_bytes.is_none() {
         out.push("endurance: the drive's rating is not known (--tbw)".to_owned());
+    }
+    out
+}
+
+/// What a check runs and this run did not.
+fn not_run(run: &Run) -> Vec<String> {
+    let mut out = Vec::new();
+    for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
+        if rows_of(run, name).is_empty() {
+            out.push(format!("{name}: not run"));
+        }
+    }
+    if run.floor.is_empty() {
+        out.push("the device's floor: not measured".to_owned());
     }
     out
 }

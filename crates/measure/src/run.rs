@@ -15,6 +15,7 @@ mod server;
 mod target;
 mod tproc_c;
 pub mod version_1;
+mod watched;
 
 pub use figures::*;
 pub use groups::{
@@ -22,7 +23,9 @@ pub use groups::{
     NfsRequests, NodeFigures, OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch,
     RedoFigures, SlowLogWrite, SlowLogWrites, Worker, measured,
 };
-pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
+pub use load::{
+    ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WatchedWorkload, WorkloadInfo,
+};
 pub use notes::RunNotes;
 pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
@@ -32,6 +35,7 @@ pub use target::{
     RingFactsKind, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
+pub use watched::{WATCHED_BLOCK_BYTES, WatchedFacts, WatchedFigures, WatchedLayers};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};
@@ -48,6 +52,8 @@ pub const SCHEMA: &str = "redolab.run/2";
 pub enum Origin {
     /// Measured on a real device in real time.
     Measured,
+    /// Seen of a log that somebody else writes, in real time.
+    Watched,
     /// Computed in virtual time on a model.
     Simulated,
     /// Read from evidence that others recorded.
@@ -56,6 +62,7 @@ pub enum Origin {
 
 words!(Origin {
     Measured => "measured",
+    Watched => "watched",
     Simulated => "simulated",
     Imported => "imported",
 });

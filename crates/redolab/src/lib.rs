@@ -25,3 +25,4 @@ pub mod powertest;
 pub mod safety;
 pub mod signals;
 pub mod store;
+pub mod watch;

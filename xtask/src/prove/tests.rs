@@ -204,6 +204,23 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "watched",
+        shows: "redolab watch on PostgreSQL (buffered and open_datasync) and MariaDB, 10 runs each: \
+                its counts are those of the server; the embedded log and fio on ext4 and XFS: theirs; \
+                20 kills leave nothing after the next start",
+        takes: "15 min",
+        package: "redolab",
+        arguments: &["--test", "servers"],
+        filter: &["watch", "--test-threads", "1"],
+        env: |_| {
+            vec![
+                ("REDOLAB_WATCH_RUNS", "10".to_owned()),
+                ("REDOLAB_WATCH_KILLS", "20".to_owned()),
+            ]
+        },
+        ..PLAIN
+    },
+    Proof {
         name: "tprocc-kills",
         shows: "TPROC-C on PostgreSQL and MariaDB, each killed and recovered 20 times: every \
                 condition holds and nothing that was committed is missing",

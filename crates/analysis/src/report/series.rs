@@ -220,7 +220,7 @@ impl Strip {
                 // In the middle of what it counts, as the cells of the heat maps are.
                 let length = seconds(chunk);
                 let middle = at + length / 2.0;
-                strip.push(middle, chunk);
+                strip.push(middle, chunk, row.commits.is_some());
                 let level = burst.map_or(f64::NAN, |b| b.level(middle - start));
                 strip.level.push((middle, level));
                 at += length;
@@ -241,7 +241,8 @@ impl Strip {
         strip
     }
 
-    fn push(&mut self, at: f64, chunk: &[Interval]) {
+    /// `counts`: commits were counted.
+    fn push(&mut self, at: f64, chunk: &[Interval], counts: bool) {
         if chunk.iter().any(|i| i.log_switches > Some(0)) {
             self.switches.push(at);
         }
@@ -251,7 +252,7 @@ impl Strip {
             top.filter(|ns| *ns > 0).map_or(f64::NAN, |ns| ns as f64)
         };
         let length = seconds(chunk);
-        let rate = if length > 0.0 {
+        let rate = if length > 0.0 && counts {
             commits as f64 / length
         } else {
             f64::NAN

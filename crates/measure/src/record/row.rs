@@ -75,6 +75,9 @@ impl Recording {
         if let Some(arrivals) = &self.arrivals {
             self.add_open_loop(&mut row, arrivals, &fg);
         }
+        if let Some(watched) = &self.watched {
+            self.add_watched(&mut row, watched);
+        }
         row
     }
 

@@ -292,6 +292,7 @@ fn row(old: OldRow) -> Row {
         server: None,
         tproc_c: None,
         log_life: None,
+        watched: None,
     };
     for field in &old.not_measured {
         forget(&mut row, field);

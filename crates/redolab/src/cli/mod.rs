@@ -41,6 +41,7 @@ mod summary;
 mod targets;
 mod tproc_c;
 mod values;
+mod watch;
 
 use crate::output::lines::tell;
 use crate::store::StoreError;
@@ -79,6 +80,8 @@ Start here:
   redolab compare --on ssd=/u01 --on hdd=/u02
                                    measure two devices in interleaved rounds, and compare them
   redolab devices                  list the layers of storage below each file system
+  redolab watch --database postgres
+                                   follow the log writes of a running server
   redolab import *.trc             read traces of a production system with slow log file sync
 
 Exit codes:
@@ -109,6 +112,8 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Gather evidence: scripts for Oracle, readings of PostgreSQL, MariaDB and devices
     Collect(collect::CollectArgs),
+    /// Follow the log writes of a running database on this machine, without touching it
+    Watch(Box<watch::WatchArgs>),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
@@ -167,6 +172,7 @@ pub fn run_command(
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Collect(args) => collect::main(&args),
+        Command::Watch(args) => watch::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
         Command::Redact(args) => redact::main(&args),

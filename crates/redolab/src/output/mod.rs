@@ -43,4 +43,5 @@ pub mod table;
 pub mod tproc_c;
 pub mod tproc_c_load;
 pub mod verdict;
+pub mod watched;
 pub mod workers;

@@ -19,8 +19,8 @@ use measure::run::{
     NfsRequests, NodeFigures, OpenLoopFigures, Origin, PlaceFigures, PlacementFigures,
     ProcessorFigures, ProcessorInterrupts, RecordedSyncSwitch, RedoFigures, RedoLogFacts,
     RedoWorkload, Row, RowCondition, Run, SCHEMA, ServerFigures, SlowLogWrite, SlowLogWrites,
-    StripeFacts, Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, WaitParts, Worker,
-    WorkloadInfo,
+    StripeFacts, Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, WaitParts,
+    WatchedFigures, WatchedLayers, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -210,9 +210,43 @@ fn verdict() -> Verdict {
             log_footprint_bytes: 1 << 30,
             cache_resident: true,
             not_judged: vec!["power loss".to_owned()],
+            watched: true,
         },
         reasons: vec![finding()],
         summary: "s".to_owned(),
+    }
+}
+
+fn watched(h: &Histogram) -> WatchedFigures {
+    WatchedFigures {
+        log_writes: Some(9),
+        write_calls: Some(12),
+        written_bytes: Some(98_304),
+        device_bytes: Some(102_400),
+        device_requests: Some(13),
+        bytes_per_write: Some(10_922.7),
+        commits_per_write: Some(3.5),
+        write_call: Some(h.stats()),
+        flush: Some(h.stats()),
+        size_bytes: Some(h.stats()),
+        between_writes: Some(h.stats()),
+        device_write: Some(h.stats()),
+        device_flush: Some(h.stats()),
+        layers: Some(WatchedLayers {
+            log_writes: 9,
+            device_write_ns: 300.5,
+            device_flush_ns: 500.0,
+            file_system_ns: 20.25,
+        }),
+        other_flushes: Some(1),
+        left_out_writes: Some(2),
+        filled_bytes: Some(1 << 24),
+        not_flushed: Some(0),
+        server_writes: Some(12),
+        server_flushes: Some(9),
+        events: Some(90),
+        lost_events: Some(0),
+        notes: vec!["a note".to_owned()],
     }
 }
 
@@ -403,6 +437,7 @@ pub fn row(h: &Histogram) -> Row {
             neighbour_fsync_p99_us: Some(800.0),
             neighbour_fsync_max_us: Some(900.0),
         }),
+        watched: Some(watched(h)),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
             tpm: Some(50_323.0),
