@@ -422,6 +422,7 @@ mod tests {
             target_path: "/redo".to_owned(),
             target_detail: String::new(),
             has_events: false,
+            tags: std::collections::BTreeMap::new(),
         }
     }
 
