@@ -258,7 +258,7 @@ fn no_text_of_a_comparison_becomes_structure_wherever_it_is() {
     assert!(!c.answers.is_empty());
     let data = [data_of(&runs[0]), data_of(&runs[1])];
     let page = |c: &Comparison| {
-        let with = [Some((&runs[0], &data[0])), Some((&runs[1], &data[1]))];
+        let with = [vec![(&runs[0], &data[0])], vec![(&runs[1], &data[1])]];
         compare::html(c, &with)
     };
     for kept in [&CHOOSING[..], &[]] {
