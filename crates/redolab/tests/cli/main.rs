@@ -32,6 +32,7 @@ mod loads;
 mod members;
 mod nodes;
 mod notes;
+mod outputs;
 mod placement;
 mod production;
 mod progress;
