@@ -121,10 +121,7 @@ impl CheckArgs {
             Some(_) => e,
             // Nobody named this place.
             None => CommandError {
-                message: format!(
-                    "{}; name another file with --report FILE, or write none with --no-report",
-                    e.message
-                ),
+                message: format!("{} (--report FILE), or write none (--no-report)", e.message),
                 ..e
             },
         })

@@ -113,21 +113,17 @@ impl OutputArgs {
         self.inputs.borrow().clone()
     }
 
-    /// Refuses a place to which the result could not be written, before anything is done for it.
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
-        let path = self.output.as_deref();
-        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs())?))
-    }
-
-    /// The same of a command that uses `store`, into which no result goes.
+    /// Refuses a place to which the result could not be written, before anything is measured or
+    /// read for it. No result goes into `store`.
     pub(crate) fn check_beside(&self, store: &Store) -> Result<(), CommandError> {
         self.spares(store);
-        self.check()
+        self.check_report(self.output.as_deref())
     }
 
     /// Refuses a place to which a report could not be written, where there is to be one.
     pub(crate) fn check_report(&self, path: Option<&Path>) -> Result<(), CommandError> {
-        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs())?))
+        let inputs = self.inputs();
+        path.map_or(Ok(()), |path| Ok(file::check_with_room(path, &inputs)?))
     }
 
     /// Takes what is about to be written from `--max-write`.

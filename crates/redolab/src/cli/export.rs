@@ -1,7 +1,7 @@
 //! `redolab runs export`: a run for another store, or for other programs.
 
-use super::CommandError;
 use super::common::{audience, emit};
+use super::{CommandError, ended};
 use crate::interchange::trace::{self, TraceError};
 use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
@@ -9,6 +9,7 @@ use crate::output::lines::tell;
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
 use measure::run::Run;
+use measure::words::sanitize;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -56,14 +57,14 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     inputs.add_folder(store.path());
     if wanted.format == ExportFormat::Redolab {
         whole(wanted, true)?;
-        redolab(store, id, wanted.output.as_deref(), &inputs)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if wanted.format == ExportFormat::Trace {
-        traces(store, id, wanted, &inputs)?;
-        return Ok(ExitCode::SUCCESS);
+        let run = redolab(store, id, wanted.output.as_deref(), &inputs)?;
+        return Ok(exported(&run));
     }
     let run = store.load(id)?;
+    if wanted.format == ExportFormat::Trace {
+        traces(store, &run, wanted, &inputs)?;
+        return Ok(exported(&run));
+    }
     let readers = audience(&run);
     let one = |bytes: &[u8]| emit(wanted.output.as_deref(), bytes, readers, &inputs);
     let histograms = store.load_histograms(id)?;
@@ -95,7 +96,16 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
         (ExportFormat::Parquet, Some(folder)) => datasets(store, &source, folder)?,
         _ => whole(wanted, false)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exported(&run))
+}
+
+/// How an export ends; other programs do not see that a run is invalid.
+fn exported(run: &Run) -> ExitCode {
+    if !run.validity.valid {
+        let id = sanitize::line(&run.run_id);
+        eprintln!("redolab: run {id} is INVALID: its figures are wrong (redolab runs show {id})");
+    }
+    ended(run, true)
 }
 
 /// The run as one file for `runs load`, written as it is read.
@@ -104,33 +114,39 @@ fn redolab(
     id: &str,
     place: Option<&Path>,
     inputs: &Inputs,
-) -> Result<(), CommandError> {
-    let readers = audience(&store.load(id)?);
+) -> Result<Run, CommandError> {
+    let run = store.load(id)?;
     let Some(path) = place else {
         return match store.export(id, &mut std::io::stdout().lock()) {
             // The reader of the pipe has seen enough.
-            Err(StoreError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(StoreError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(run),
             Err(StoreError::Output(e)) => Err(CommandError::failed(format!(
                 "standard output: writing the result: {e}"
             ))),
-            other => Ok(other?),
+            other => Ok(other.map(|()| run)?),
         };
     };
-    let mut output = OutputFile::begin(path, readers, Existing::Replace, inputs)?;
-    store.export(id, &mut output).map_err(|e| {
-        CommandError::failed(format!("{}: writing the result: {e}", path.display()))
+    let mut output = OutputFile::begin(path, audience(&run), Existing::Replace, inputs)?;
+    store.export(id, &mut output).map_err(|e| match e {
+        StoreError::Output(source) => CommandError::from(OutputError::System {
+            path: path.to_owned(),
+            action: "writing the result",
+            source,
+        }),
+        e => CommandError::failed(format!("{}: writing the result: {e}", path.display())),
     })?;
-    Ok(output.finish()?)
+    output.finish()?;
+    Ok(run)
 }
 
 /// The traces of all rows in a folder, or that of one row.
 fn traces(
     store: &Store,
-    id: &str,
+    run: &Run,
     wanted: &ExportArgs,
     inputs: &Inputs,
 ) -> Result<(), CommandError> {
-    let run = store.load(id)?;
+    let id = &run.run_id;
     let rows = run.rows.iter().zip(1..).map(|(row, number)| (number, row));
     let kept = rows.clone().filter(|(_, row)| row.events.is_some());
     if kept.clone().next().is_none() {
@@ -142,8 +158,8 @@ fn traces(
     if let Some(folder) = &wanted.into {
         for (number, row) in kept {
             let name = trace::file_name(number, row);
-            let mut output = begin_in(folder, &name, audience(&run))?;
-            trace_of(store, &run, number, &mut output, &folder.join(name))?;
+            let mut output = begin_in(folder, &name, audience(run))?;
+            trace_of(store, run, number, &mut output, &folder.join(name))?;
             output.finish()?;
         }
         return Ok(());
@@ -167,9 +183,9 @@ fn traces(
     }
     let Some(path) = wanted.output.as_deref() else {
         let place = Path::new("standard output");
-        return trace_of(store, &run, number, &mut std::io::stdout().lock(), place);
+        return trace_of(store, run, number, &mut std::io::stdout().lock(), place);
     };
-    trace_file(store, &run, number, path, inputs)
+    trace_file(store, run, number, path, inputs)
 }
 
 /// Writes the trace of the row with that number, from 1, to a file.

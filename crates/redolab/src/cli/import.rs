@@ -132,7 +132,7 @@ impl ReadFiles {
             // The reader of the pipe has seen enough.
             Err(Failed::Samples(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(Failed::Samples(e)) => {
-                return Err(CommandError::failed(format!("writing count,elapsed: {e}")));
+                return Err(samples_failed(args, e));
             }
             Err(Failed::Cut(why)) => {
                 args.output.say(&sanitize::line(&why));
@@ -182,7 +182,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         .iter()
         .for_each(|input| args.output.reads(&input.path));
     if !args.csv {
-        args.output.check()?;
+        args.output.check_beside(&store)?;
     }
     let mut import = Import::new(options);
     let mut feeding = Feeding {
@@ -262,7 +262,7 @@ fn read(
         let is_empty = counted.bytes == 0;
         // What was read before a cut is kept; a file that gave nothing makes no file.
         if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
-            samples.finish()?;
+            samples.finish(args)?;
         }
         read_files.of_file(args, (input, &name), import, fed, is_empty)
     };
@@ -326,15 +326,26 @@ impl Samples {
     }
 
     /// Puts a file in place.
-    fn finish(self) -> Result<(), CommandError> {
+    fn finish(self, args: &ImportArgs) -> Result<(), CommandError> {
         let Samples::File(file) = self else {
             return Ok(());
         };
         let output = file
             .into_inner()
-            .map_err(|e| CommandError::failed(format!("writing count,elapsed: {}", e.error())))?;
+            .map_err(|e| samples_failed(args, e.into_error()))?;
         Ok(output.finish()?)
     }
+}
+
+/// `count,elapsed` could not be written where `-o` names.
+fn samples_failed(args: &ImportArgs, source: std::io::Error) -> CommandError {
+    let path = args.output.output.clone();
+    OutputError::System {
+        path: path.unwrap_or_else(|| "standard output".into()),
+        action: "writing count,elapsed",
+        source,
+    }
+    .into()
 }
 
 /// Counts what is written.

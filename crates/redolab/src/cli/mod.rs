@@ -307,7 +307,9 @@ impl From<crate::output::file::OutputError> for CommandError {
     fn from(error: crate::output::file::OutputError) -> CommandError {
         use crate::output::file::OutputError;
         let code = match &error {
-            OutputError::Refused { .. } | OutputError::Exists { .. } => USAGE,
+            OutputError::Refused { .. }
+            | OutputError::NoRoom { .. }
+            | OutputError::Exists { .. } => USAGE,
             OutputError::System { .. } => FAILED,
         };
         CommandError {

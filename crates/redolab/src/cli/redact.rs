@@ -5,7 +5,7 @@ use crate::collect::place;
 use crate::intake::feed::{Failed, Feeding};
 use crate::intake::find::{self, Input};
 use crate::intake::redacted::{self, RedactedReader};
-use crate::output::file::{Audience, Existing, Inputs, OutputFile};
+use crate::output::file::{Audience, Existing, Inputs, OutputFile, remedy};
 use crate::output::lines::tell;
 use crate::signals;
 use clap::{Args, ValueEnum};
@@ -155,8 +155,15 @@ fn rewrite(
     let output = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs)?;
     let mut output = BufWriter::new(output);
     let mut reader = RedactedReader::new(&mut unpacked, redactor);
-    let failed =
-        |e: io::Error| CommandError::failed(format!("{}: redacting: {e}", input.path.display()));
+    // Of input and output together: the system does not say which of them failed.
+    let failed = |source: io::Error| {
+        let action = format!("redacting {}", input.path.display());
+        CommandError::failed(format!(
+            "{}: {action}: {source}{}",
+            path.display(),
+            remedy(&source)
+        ))
+    };
     io::copy(&mut reader, &mut output).map_err(failed)?;
     output.flush().map_err(failed)?;
     let output = output.into_inner().map_err(|e| failed(e.into_error()))?;

@@ -30,17 +30,21 @@ pub fn write(
     Ok(path)
 }
 
-/// Refuses a folder in which one of these files exists, before anything is read for it.
+/// Makes a folder, and refuses one in which one of these files exists or none can be written,
+/// before anything is read for it.
 ///
 /// # Errors
-/// The first file that exists.
+/// The first file that exists or cannot be written.
 pub fn check(folder: &Path, names: &[&str]) -> Result<(), OutputError> {
     let paths = names.iter().map(|name| folder.join(name));
     let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
     let mut existing = paths.filter(exists);
-    existing
-        .next()
-        .map_or(Ok(()), |path| Err(OutputError::Exists { path }))
+    if let Some(path) = existing.next() {
+        return Err(OutputError::Exists { path });
+    }
+    file::make_folders(folder, Path::new(""))?;
+    let mut paths = names.iter().map(|name| folder.join(name));
+    paths.try_for_each(|path| file::check_with_room(&path, &Inputs::default()))
 }
 
 /// Makes a folder for a collection, before anything is read for it.
@@ -60,6 +64,6 @@ pub fn make_empty(folder: &Path) -> Result<(), OutputError> {
             path: folder.to_owned(),
             why: "this directory has files already: name another one with -o".to_owned(),
         }),
-        None => Ok(()),
+        None => file::check_with_room(&folder.join("begin.txt"), &Inputs::default()),
     }
 }

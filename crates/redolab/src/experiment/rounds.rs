@@ -351,12 +351,17 @@ impl Rounds<'_> {
             let ended = finish(target, folders);
             outcome = outcome.and(ended.map_err(Stopped::from));
         }
+        let finished: usize = sides.iter().map(|side| side.rounds.len()).sum();
         outcome.map(|()| sides).map_err(|stopped| {
-            stopped.with_note(format!(
-                "rounds that were finished on {} are in the store {}",
-                names(ready),
-                self.store.path().display()
-            ))
+            stopped.with_note(match finished {
+                0 => format!("no round on {} was finished", names(ready)),
+                _ => format!(
+                    "{} on {} finished and are in the store {} (redolab runs lists them)",
+                    measure::words::plural(finished as u64, "round"),
+                    names(ready),
+                    self.store.path().display()
+                ),
+            })
         })
     }
 

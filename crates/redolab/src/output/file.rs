@@ -8,7 +8,7 @@
 
 mod rules;
 
-pub use rules::{Audience, Existing, Inputs, OutputError};
+pub use rules::{Audience, Existing, Inputs, OutputError, RESULT_ROOM, remedy};
 
 use rules::identity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
@@ -161,14 +161,49 @@ pub fn write(
 /// # Errors
 /// Why the place is refused.
 pub fn check(path: &Path, inputs: &Inputs) -> Result<(), OutputError> {
-    if descriptor(path)?.is_some() {
+    place_of(path, inputs).map(|_| ())
+}
+
+/// The same before anything is measured: what was measured must not be lost for want of room.
+///
+/// # Errors
+/// Those of [`check()`], and a volume without room for a result.
+pub fn check_with_room(path: &Path, inputs: &Inputs) -> Result<(), OutputError> {
+    let Some(place) = place_of(path, inputs)? else {
         return Ok(());
+    };
+    match available(&place.folder).filter(|bytes| *bytes < RESULT_ROOM) {
+        Some(available) => Err(OutputError::NoRoom {
+            path: path.to_owned(),
+            available,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Where a file may be made; `None` for what is written directly.
+fn place_of(path: &Path, inputs: &Inputs) -> Result<Option<Place>, OutputError> {
+    if descriptor(path)?.is_some() {
+        return Ok(None);
     }
     let place = Place::at(path)?;
     match place.look(Existing::Replace, inputs)? {
-        Found::Nothing | Found::Regular(_) => place.may_be_made(),
-        Found::Direct => Ok(()),
+        Found::Nothing | Found::Regular(_) => place.may_be_made().map(|()| Some(place)),
+        Found::Direct => Ok(None),
     }
+}
+
+/// Bytes that this process may still write on the volume of a directory; `None` where that is not
+/// known.
+pub fn available(directory: impl AsFd) -> Option<u64> {
+    let volume = rustix::fs::fstatvfs(directory)
+        .ok()
+        .filter(|v| v.f_blocks > 0)?;
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => volume.f_bfree,
+        false => volume.f_bavail,
+    };
+    Some(blocks.saturating_mul(volume.f_frsize))
 }
 
 /// Makes the directories of `inside` below `root` where they are missing, and refuses symbolic

@@ -57,6 +57,8 @@ const MANIFEST: &str = "manifest.json";
 const CONTENTS: &str = "contents.json";
 const DRAFT: &str = "draft.json";
 const HLOG: &str = ".hlog";
+/// Bytes that must be available before a run is measured: most runs are smaller.
+const RUN_ROOM: u64 = 1 << 20;
 /// Means the newest run, and therefore no run in particular.
 pub const LAST: &str = "last";
 /// Longest marker that is read.
@@ -152,16 +154,26 @@ impl Store {
     /// Whether a run can be stored here, before it is measured.
     ///
     /// # Errors
-    /// The system's, with what to do.
+    /// The system's, with what to do; also where a volume has less room than a run may take.
     pub fn check_writable(&self) -> Result<(), StoreError> {
-        use rustix::fs::{Access, AtFlags, accessat};
+        use rustix::fs::{Access, AtFlags, accessat, fstatvfs};
         use rustix::io::Errno;
         let access = Access::WRITE_OK | Access::EXEC_OK;
         match accessat(self.root.directory(), ".", access, AtFlags::EACCESS) {
             Err(e @ (Errno::ACCESS | Errno::ROFS | Errno::PERM)) => {
                 Err(self.failed("storing a run", e.into()))
             }
-            _ => Ok(()),
+            _ => {
+                let volume = fstatvfs(self.root.directory())
+                    .ok()
+                    .filter(|v| v.f_blocks > 0);
+                // Of a user, not of root, a part of the volume may be reserved.
+                let room = volume.map(|v| v.f_bfree.saturating_mul(v.f_frsize));
+                match room.is_some_and(|bytes| bytes < RUN_ROOM) {
+                    true => Err(self.failed("storing a run", Errno::NOSPC.into())),
+                    false => Ok(()),
+                }
+            }
         }
     }
 

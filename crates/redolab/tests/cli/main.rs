@@ -34,6 +34,7 @@ mod loads;
 mod members;
 mod nodes;
 mod notes;
+mod outputs;
 mod placement;
 mod power_tests;
 mod production;

@@ -7,6 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// Bytes that must be available where the result of a measurement is written: reports are smaller.
+pub const RESULT_ROOM: u64 = 1 << 20;
+
 /// Who may read an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
@@ -55,6 +58,20 @@ pub enum OutputError {
         /// Why, and what to do.
         why: String,
     },
+    /// The volume has no room for a result that takes long to measure.
+    #[error(
+        "{path}: its volume has {} available, and a result takes up to {}; free some space, or name \
+         a file on another volume",
+        measure::words::size(*available),
+        measure::words::size(RESULT_ROOM),
+        path = path.display()
+    )]
+    NoRoom {
+        /// The output.
+        path: PathBuf,
+        /// Bytes that this user may still write there.
+        available: u64,
+    },
     /// There is a file already, which had to be kept.
     #[error("{path}: this file already exists and is never replaced", path = path.display())]
     Exists {
@@ -62,7 +79,7 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// A system call failed; what was there before is as it was.
-    #[error("{path}: {action}: {source}", path = path.display())]
+    #[error("{path}: {action}: {source}{}", remedy(source), path = path.display())]
     System {
         /// The output.
         path: PathBuf,
@@ -71,6 +88,21 @@ pub enum OutputError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+/// What to do about an error of the system; empty where that depends on the error.
+#[must_use]
+pub fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; make this directory first, or name another place",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; name a place that this user may write to"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space, or name a place on another volume"
+        }
+        _ => "",
+    }
 }
 
 /// Files and directories that a command reads, into which it therefore never writes. Compared by
