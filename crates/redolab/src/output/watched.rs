@@ -172,7 +172,7 @@ fn layers(watched: &WatchedFigures) -> String {
         )
     };
     let text = format!(
-        "Layers of a log write: device writes {}, device flushes {}, file system {}",
+        "Layers of a log write: device writes {}, device flushes {}, file system and queue {}",
         share(layers.device_write_ns),
         share(layers.device_flush_ns),
         share(layers.file_system_ns)
