@@ -9,6 +9,7 @@ mod groups;
 mod load;
 mod notes;
 mod placement;
+pub mod problems;
 mod row;
 mod server;
 mod target;

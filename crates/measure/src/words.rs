@@ -1,5 +1,5 @@
 //! Words for people: numbers with their units, names of rows and origins, and text from outside
-//! that is made harmless ([`sanitize`]). One number reads the same in findings, verdict, table and
+//! that is made harmless ([`sanitize`], [`markdown`]). One number reads the same in findings, verdict, table and
 //! report.
 //!
 //! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a

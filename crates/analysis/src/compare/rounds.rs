@@ -19,7 +19,7 @@ use super::{Options, answers, compared, condition, distribution, pairing, pooled
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Problem, Row, Run, WaitStats, problems};
 use std::collections::BTreeMap;
 
 /// Compares the first target with each of the others.
@@ -106,13 +106,20 @@ fn notes(rounds: usize) -> Vec<String> {
     ]
 }
 
-/// The first round's run with the problems of all rounds, each said once.
+/// The first round's run with the problems of all rounds, each once per row.
 fn joined(side: &LiveSide) -> Option<Run> {
     let mut run = side.rounds.first()?.run.clone();
     for round in side.rounds.iter().skip(1) {
         run.validity.valid &= round.run.validity.valid;
         for problem in &round.run.validity.problems {
-            if !run.validity.problems.iter().any(|p| p.id == problem.id) {
+            let kind = |p: &Problem| {
+                (
+                    p.id.clone(),
+                    problems::row_of(&p.detail).0.map(str::to_owned),
+                )
+            };
+            let known = &run.validity.problems;
+            if !known.iter().any(|p| kind(p) == kind(problem)) {
                 run.validity.problems.push(problem.clone());
             }
         }

@@ -8,7 +8,7 @@ use super::{Bad, Caution, Good, Info};
 use crate::format;
 use crate::rows::name_of;
 use crate::thresholds::Thresholds;
-use measure::run::{Origin, Row, Run};
+use measure::run::{Origin, Row, Run, problems};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     origin(run, notes);
@@ -50,7 +50,7 @@ fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
 }
 
 fn problems(run: &Run, notes: &mut Vec<Note>) {
-    for problem in &run.validity.problems {
+    for problem in &problems::each_once(&run.validity.problems) {
         let (weight, what) = if problem.invalidates {
             (Bad, "Invalid")
         } else {

@@ -19,7 +19,7 @@ use super::{density, imported, markdown, origin_class, repeat, winner};
 use crate::format;
 use measure::WaitEvent;
 use measure::comparison::{Comparison, Condition, Difference, Distribution};
-use measure::run::Run;
+use measure::run::{Run, problems};
 
 /// Most lines of a table, and rows whose distributions are drawn.
 const ENTRIES_MAX: usize = 400;
@@ -30,10 +30,10 @@ const MAPS_MAX: usize = 3;
 /// A run with what the store holds beside it, for its heat maps.
 pub type ReportedRun<'a> = (&'a Run, &'a ReportData);
 
-/// The report of a comparison. `held` has the runs in the comparison's order; `None` where a run
-/// cannot be read any more, which leaves its heat maps out.
+/// The report of a comparison. `held` has the rounds of each run in the comparison's order, one of
+/// a stored run; none where it cannot be read any more, which leaves its heat maps out.
 #[must_use]
-pub fn html(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> String {
+pub fn html(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> String {
     let answer = Some(winner::figure(c, 1, tags(c))).filter(|f| !f.drawing.is_empty());
     let mut main = vec![conditions(c)];
     main.extend((2..c.runs.len()).map(|run| first_of(c, run)));
@@ -115,10 +115,12 @@ fn runs(c: &Comparison) -> Option<Section> {
 
 /// Problems of the runs.
 fn problems(c: &Comparison) -> String {
-    let each = c
-        .runs
-        .iter()
-        .flat_map(|r| r.problems.iter().take(20).map(move |p| (r, p)));
+    let each = c.runs.iter().flat_map(|r| {
+        problems::each_once(&r.problems)
+            .into_iter()
+            .take(20)
+            .map(move |p| (r, p))
+    });
     let lines: String = each
         .take(ENTRIES_MAX)
         .map(|(r, p)| format!("<li><b>{}</b>: {}</li>", esc(&r.name), esc(&p.detail)))
@@ -279,7 +281,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
 }
 
 /// Heat maps of the rows that all runs have, those of one row on one scale.
-fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
+fn maps(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> Option<Section> {
     let mut keys: Vec<(&str, u32)> = Vec::new();
     for d in &c.differences {
         if !keys.contains(&(d.workload.as_str(), d.jobs)) {
@@ -294,29 +296,22 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
             (WaitEvent::LogFileSync, Topic::SyncHeat, "ms"),
             (WaitEvent::LogFileParallelWrite, Topic::WriteHeat, "mw"),
         ] {
-            let strip = |h: &Option<ReportedRun<'_>>| {
-                let (run, data) = (*h)?;
-                let rows = run.rows.iter().enumerate();
-                let rows: Vec<_> = rows
-                    .filter(|(_, r)| r.workload == *workload && r.jobs == *jobs)
-                    .collect();
-                Some(Strip::of(&rows, data, event, most))
-            };
-            let strips: Vec<Option<Strip>> = held.iter().map(strip).collect();
-            let ranges = strips.iter().flatten().filter_map(Strip::range);
+            let of = |rounds: &Vec<ReportedRun<'_>>| strip(rounds, (workload, *jobs), event, most);
+            let strips: Vec<Strip> = held.iter().map(of).collect();
+            let ranges = strips.iter().filter_map(Strip::range);
             let Some(range) = ranges.reduce(heat::Range::with) else {
                 continue;
             };
             for (run, strip) in strips.iter().enumerate() {
-                let Some(strip) = strip.as_ref().filter(|s| s.range().is_some()) else {
+                if strip.range().is_none() {
                     continue;
-                };
-                let round = match c.runs.get(run).map_or(0, |r| r.round_ids.len()) {
-                    0 | 1 => String::new(),
-                    n => format!(", round 1 of {n}"),
-                };
+                }
+                let rounds = rounds(
+                    strip.rows(),
+                    c.runs.get(run).map_or(0, |r| r.round_ids.len()),
+                );
                 let title = format!(
-                    "{}{round}: {workload} with {}, {}",
+                    "{}{rounds}: {workload} with {}, {}",
                     name(c, run),
                     format::jobs(*jobs),
                     event.name()
@@ -328,6 +323,34 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
     }
     let how = "The maps of one row are below each other and have the same scale of time, latency and colour.";
     Section::figures("heat", "Heat maps", how, figures)
+}
+
+/// The waits of a row in all rounds, one round after the other.
+fn strip(
+    rounds: &[ReportedRun<'_>],
+    (workload, jobs): (&str, u32),
+    event: WaitEvent,
+    most: usize,
+) -> Strip {
+    let mut all = Vec::new();
+    for (k, (run, data)) in rounds.iter().enumerate() {
+        for (i, row) in run.rows.iter().enumerate() {
+            let is_it = row.workload == workload && row.jobs == jobs;
+            if let Some(grid) = data.grid(i, event).filter(|_| is_it) {
+                all.push((format!("round {}", k + 1), row, grid));
+            }
+        }
+    }
+    Strip::joined(all, most)
+}
+
+/// Which rounds a map shows; empty of a stored run.
+fn rounds(shown: usize, made: usize) -> String {
+    match made {
+        0 | 1 => String::new(),
+        _ if shown == made => format!(", {made} rounds one after the other"),
+        _ => format!(", {shown} of {made} rounds one after the other"),
+    }
 }
 
 fn table(c: &Comparison, i: usize, table: &measure::imported::Table) -> Option<Section> {

@@ -69,8 +69,9 @@ fn meta(run: &Run) -> String {
 
 /// What was measured, and where: label, the words that matter, and details.
 pub(super) fn facts_of(run: &Run) -> Vec<(&'static str, String, String)> {
+    let notes = notes(run);
     if let Some(evidence) = &run.imported {
-        return evidence_facts(evidence);
+        return evidence_facts(evidence).into_iter().chain(notes).collect();
     }
     let mut out = vec![host(run)];
     match &run.target.facts {
@@ -89,8 +90,15 @@ pub(super) fn facts_of(run: &Run) -> Vec<(&'static str, String, String)> {
     out.extend(place::device(&run.target.stack));
     out.extend(place::volume(&run.target.stack));
     out.extend(place::log(run));
+    out.extend(notes);
     out.retain(|(_, words, details)| !words.is_empty() || !details.is_empty());
     out
+}
+
+/// What the user noted; `None` where that is nothing.
+fn notes(run: &Run) -> Option<(&'static str, String, String)> {
+    let label = run.notes.label.clone().unwrap_or_default();
+    (!run.notes.is_empty()).then(|| ("Label", label, run.notes.tags_in_words()))
 }
 
 fn host(run: &Run) -> (&'static str, String, String) {

@@ -8,7 +8,7 @@ use super::chart::{Axis, Chart, Frame, Series, SeriesStyle};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers};
 use super::figures::names;
-use super::grid::{self, BANDS, GridColumn};
+use super::grid::{self, BANDS, GridColumn, LatencyGrid};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
 use super::{Section, origin_tag};
@@ -35,7 +35,7 @@ const LINES_MAX: usize = 40;
 pub(super) struct Strip {
     /// Stretches with the time that passed before their row.
     columns: Vec<(f64, GridColumn)>,
-    /// Where each row begins, and its number of jobs.
+    /// Where each row begins, and its name.
     rows: Vec<(f64, String)>,
     /// Seconds in which log switches began.
     switches: Vec<f64>,
@@ -54,22 +54,23 @@ pub(super) struct Range {
 }
 
 impl Strip {
-    pub(super) fn of(
-        rows: &[(usize, &Row)],
-        data: &ReportData,
-        event: WaitEvent,
-        most: usize,
-    ) -> Strip {
+    /// Of rows of one run, which are named by their numbers of jobs.
+    fn of(rows: &[(usize, &Row)], data: &ReportData, event: WaitEvent, most: usize) -> Strip {
+        let with = rows.iter().filter_map(|(i, row)| {
+            let grid = data.grid(*i, event)?;
+            Some((format::jobs(row.jobs), *row, grid))
+        });
+        Strip::joined(with.collect(), most)
+    }
+
+    /// Of rows with their names, one after the other, in at most `most` stretches.
+    pub(super) fn joined(mut all: Vec<(String, &Row, &LatencyGrid)>, most: usize) -> Strip {
         let mut strip = Strip::default();
-        let with: Vec<_> = rows
-            .iter()
-            .filter_map(|(i, row)| Some((row, data.grid(*i, event)?)))
-            .filter(|(_, grid)| grid.columns().len() >= ROW_LEAST)
-            .collect();
-        let each = (most / with.len().max(1)).max(2);
-        for (row, grid) in with {
+        all.retain(|(_, _, grid)| grid.columns().len() >= ROW_LEAST);
+        let each = (most / all.len().max(1)).max(2);
+        for (name, row, grid) in all {
             let start = strip.end_s;
-            strip.rows.push((start, format::jobs(row.jobs)));
+            strip.rows.push((start, name));
             for column in grid::joined(grid.columns(), each) {
                 strip.end_s = strip.end_s.max(start + column.end_s);
                 strip.columns.push((start, column));
@@ -81,6 +82,11 @@ impl Strip {
                 .extend(began.filter(|s| s.is_finite()).take(20_000));
         }
         strip
+    }
+
+    /// Rows that are in it.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
     }
 
     fn cells(&self) -> impl Iterator<Item = (usize, u64)> + '_ {

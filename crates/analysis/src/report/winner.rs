@@ -225,8 +225,8 @@ fn table(c: &Comparison, run: usize) -> String {
         format!(
             "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"t\">{word}</td></tr>",
             esc(&metric_name(&d.metric)),
-            shown(d.a, &d.unit),
-            shown(d.b, &d.unit),
+            esc(&shown(d.a, &d.unit)),
+            esc(&shown(d.b, &d.unit)),
             d.ratio.map_or_else(|| "–".to_owned(), forest::times),
             interval_text(d),
         )

@@ -89,7 +89,7 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
 }
 
 /// A comparison of two runs in which every text is `text`.
-fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
+pub fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
     let s = || text.to_owned();
     let c = Comparison {
         schema: SCHEMA.to_owned(),
@@ -156,7 +156,7 @@ fn page(text: &str) -> String {
     let data = [data_of(&runs[0]), data_of(&runs[1])];
     compare::html(
         &c,
-        &[Some((&runs[0], &data[0])), Some((&runs[1], &data[1]))],
+        &[vec![(&runs[0], &data[0])], vec![(&runs[1], &data[1])]],
     )
 }
 
@@ -300,6 +300,28 @@ fn maps_that_are_compared_have_one_scale() {
 }
 
 #[test]
+fn maps_of_a_live_comparison_show_all_rounds() {
+    let (mut c, runs) = comparison_of("LGWR-LAT1");
+    let data = [data_of(&runs[0]), data_of(&runs[1])];
+    let round = |k: usize| (&runs[k], &data[k]);
+    let held = [vec![round(0), round(1), round(0)], vec![round(1)]];
+    c.runs[0].round_ids = ["a", "b", "c"].map(str::to_owned).to_vec();
+    c.runs[1].round_ids = ["d", "e"].map(str::to_owned).to_vec();
+    let html = compare::html(&c, &held);
+    let map = |id: &str| {
+        let figure = html.split(&format!("<figure id=\"{id}\"")).nth(1);
+        let figure = figure.and_then(|rest| rest.split("</figure>").next());
+        figure.expect("a map").to_owned()
+    };
+    let (all, some) = (map("ms0-0"), map("ms0-1"));
+    assert!(all.contains("3 rounds one after the other"), "{all}");
+    assert!(all.contains("round 2") && all.contains("round 3"), "{all}");
+    assert!(some.contains("1 of 2 rounds"), "{some}");
+    // 20 s of each round that has a row of 20 s, 12 s of the other; 40 waits per second.
+    assert!(all.contains("2,080 waits in 52.0 seconds"), "{all}");
+}
+
+#[test]
 fn no_text_of_a_comparison_becomes_structure() {
     let plain = structure(&page("plain"));
     for payload in payloads() {
@@ -316,7 +338,7 @@ fn no_text_of_a_comparison_becomes_structure() {
 #[test]
 fn what_cannot_be_read_any_more_leaves_only_the_maps_out() {
     let (mut c, _) = comparison_of("x");
-    let html = compare::html(&c, &[None, None]);
+    let html = compare::html(&c, &[vec![], vec![]]);
     assert!(!html.contains("id=\"heat\"") && html.contains("id=\"fo1\""));
     c.differences.clear();
     c.distributions.clear();

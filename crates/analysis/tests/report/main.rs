@@ -5,6 +5,7 @@ mod compare;
 mod figures;
 mod first;
 mod fixture;
+mod texts;
 
 use fixture::{evidence_of, judged, page, payloads, row, run_of, structure};
 use measure::run::{Origin, TargetFacts};

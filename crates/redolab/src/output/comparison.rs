@@ -11,6 +11,7 @@ use super::csv::safe;
 use super::table::{Style, draw};
 use measure::comparison::{Basis, Comparison, Difference, EVIDENCE_TABLE};
 use measure::imported::{Cell, Table};
+use measure::run::{Problem, problems};
 use measure::words::sanitize;
 use std::io::{self, Write};
 
@@ -143,7 +144,7 @@ fn runs(c: &Comparison) -> String {
         if !run.valid {
             out.push_str("  INVALID: its figures are wrong:\n");
         }
-        for problem in &run.problems {
+        for problem in &of_run(c, i) {
             let weight = if problem.invalidates {
                 "invalid"
             } else {
@@ -153,6 +154,32 @@ fn runs(c: &Comparison) -> String {
             out.push_str(&format!("  {weight}: {id}: {detail}\n"));
         }
     }
+    out
+}
+
+/// The problems of a run, each once; one that a run before it has too is named with that run.
+fn of_run(c: &Comparison, run: usize) -> Vec<Problem> {
+    let (before, from) = c.runs.split_at(run);
+    let all = from.first().map_or(&[][..], |run| &run.problems);
+    let first = |problem: &Problem| {
+        let has = |p: &Problem| problems::kind(p) == problems::kind(problem);
+        before.iter().find(|run| run.problems.iter().any(has))
+    };
+    let (known, new): (Vec<&Problem>, Vec<&Problem>) = all.iter().partition(|p| first(p).is_some());
+    let new: Vec<Problem> = new.into_iter().cloned().collect();
+    let mut out = problems::each_once(&new);
+    let known = known.into_iter().filter_map(|problem| {
+        let like = format!("as of {}", first(problem)?.name);
+        let detail = match problems::row_of(&problem.detail).0 {
+            Some(row) => format!("{row}: {like}"),
+            None => like,
+        };
+        Some(Problem {
+            detail,
+            ..problem.clone()
+        })
+    });
+    out.extend(problems::each_once(&known.collect::<Vec<_>>()));
     out
 }
 
@@ -368,4 +395,79 @@ pub fn csv(c: &Comparison, out: &mut dyn Write) -> io::Result<()> {
         ])?;
     }
     writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::comparison::{ComparedRun, Method, SCHEMA};
+    use measure::run::Origin;
+
+    fn run(name: &str, doubts: &[(&str, &str)]) -> ComparedRun {
+        let problem = |(id, detail): &(&str, &str)| Problem {
+            id: (*id).to_owned(),
+            invalidates: false,
+            detail: (*detail).to_owned(),
+        };
+        ComparedRun {
+            name: name.to_owned(),
+            run_id: name.to_owned(),
+            round_ids: Vec::new(),
+            origin: Origin::Measured,
+            created: String::new(),
+            complete: true,
+            valid: true,
+            problems: doubts.iter().map(problem).collect(),
+            target_kind: "file".to_owned(),
+            target_path: "/redo".to_owned(),
+            target_detail: String::new(),
+            has_events: false,
+            tags: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn comparison(runs: Vec<ComparedRun>) -> Comparison {
+        Comparison {
+            schema: SCHEMA.to_owned(),
+            created: String::new(),
+            redolab_version: String::new(),
+            command: Vec::new(),
+            method: Method::default(),
+            runs,
+            notices: Vec::new(),
+            answers: Vec::new(),
+            differences: Vec::new(),
+            not_compared: Vec::new(),
+            tables: Vec::new(),
+            distributions: Vec::new(),
+            conditions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_doubt_of_several_rows_and_runs_is_printed_once() {
+        let (one, two) = (
+            "A with 1 job: 3 are too few",
+            "A with 2 jobs: 4 are too few",
+        );
+        let busy = ("busy_device", "others used it");
+        let few = |detail| ("few_commits", detail);
+        let text = runs(&comparison(vec![
+            run("flash", &[busy, few(one), few(two)]),
+            run(
+                "disk",
+                &[busy, few(two), few(one), ("backlog", "A with 1 job: late")],
+            ),
+        ]));
+        assert_eq!(text.matches("others used it").count(), 1, "{text}");
+        assert_eq!(text.matches("too few").count(), 1, "{text}");
+        for part in [
+            "few_commits: A with 1 job: 3 are too few (this also applies to A with 2 jobs)",
+            "busy_device: as of flash",
+            "few_commits: A with 2 jobs: as of flash (this also applies to A with 1 job)",
+            "backlog: A with 1 job: late",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }

@@ -11,9 +11,8 @@ use super::head::{VerdictWords, doubts, which};
 use super::overview::View;
 use super::verdict::claim;
 use measure::judgement::{Finding, Weight};
-use measure::run::Run;
-use measure::words::markdown::escaped;
-use measure::words::sanitize;
+use measure::run::{Run, problems};
+use measure::words::{markdown as escape, sanitize};
 use std::fmt::Write;
 
 /// The run.
@@ -69,7 +68,7 @@ fn head(out: &mut String, run: &Run) {
         let _ = writeln!(
             out,
             "**Verdict: {}**\n",
-            escaped(&words.answer.replace("   ", ", "))
+            escape::line(&words.answer.replace("   ", ", "))
         );
         paragraph(out, &words.why);
         if let Some(envelope) = &words.envelope {
@@ -89,7 +88,8 @@ fn head(out: &mut String, run: &Run) {
             .unwrap_or_default(),
     );
     if !run.validity.valid {
-        let wrong = run.validity.problems.iter().filter(|p| p.invalidates);
+        let wrong = problems::each_once(&run.validity.problems).into_iter();
+        let wrong = wrong.filter(|p| p.invalidates);
         let wrong: Vec<String> = wrong.map(|p| format!("{}: {}", p.id, p.detail)).collect();
         list(out, "INVALID: these figures are wrong", &wrong);
     }
@@ -98,7 +98,7 @@ fn head(out: &mut String, run: &Run) {
 /// A paragraph; nothing for an empty text.
 fn paragraph(out: &mut String, text: &str) {
     if !text.is_empty() {
-        let _ = writeln!(out, "{}\n", escaped(text));
+        let _ = writeln!(out, "{}\n", escape::line(text));
     }
 }
 
@@ -106,13 +106,13 @@ fn list(out: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
-    let _ = writeln!(out, "**{}**\n", escaped(title));
+    let _ = writeln!(out, "**{}**\n", escape::line(title));
     items.iter().for_each(|text| item(out, text));
     out.push('\n');
 }
 
 fn item(out: &mut String, text: &str) {
-    let _ = writeln!(out, "- {}", escaped(text));
+    let _ = writeln!(out, "- {}", escape::line(text));
 }
 
 /// Findings against the target first; plain facts only when `verbose`.
@@ -141,7 +141,7 @@ fn findings(out: &mut String, findings: &[Finding], verbose: bool) {
 /// A table. The first `texts` columns are aligned to the left, the rest to the right.
 fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: usize) {
     let mut line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+        let cells: Vec<String> = cells.iter().map(|cell| escape::inline(cell)).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     };
     line(headings);
@@ -178,17 +178,61 @@ mod tests {
         assert!(text.contains("| log file sync p50 (ms) |"), "{text}");
     }
 
+    /// The marks of each line that format something: those that no backslash disarms.
+    fn structure(markdown: &str) -> Vec<String> {
+        let marks = |line: &str| {
+            let mut marks = String::new();
+            let line = line.replace("&#35;", "x").replace("&#64;", "x");
+            let mut chars = line.chars();
+            while let Some(c) = chars.next() {
+                match c {
+                    '\\' => drop(chars.next()),
+                    '`' | '*' | '|' | '[' | ']' | '<' | '>' | '~' | '@' | '#' => marks.push(c),
+                    c if c.is_control() || c == '\u{202e}' => marks.push('?'),
+                    _ => {}
+                }
+            }
+            let start = line.strip_prefix("- ").unwrap_or(&line);
+            let is_block = start.starts_with(['-', '+', '=', ' ', '\t']);
+            format!("{marks}{}", if is_block { " block" } else { "" })
+        };
+        markdown.lines().map(marks).collect()
+    }
+
     #[test]
-    fn text_from_outside_means_itself() {
-        let mut run = crate::output::table::tests::run();
-        run.rows[0].workload = "x | y\n| z |".to_owned();
-        let text = text(&run, view(&Columns::Usual));
-        assert!(text.contains("x \\| y"), "{text}");
-        assert_eq!(
-            text.lines().filter(|l| l.starts_with('|')).count(),
-            4,
-            "{text}"
-        );
+    fn hostile_text_formats_nothing_in_either_maker() {
+        let made = |text: &str| {
+            let mut run = crate::output::table::tests::run();
+            let s = || text.to_owned();
+            run.rows[0].workload = s();
+            (run.target.kind, run.target.path) = (s(), s());
+            (run.run_id, run.redolab_version, run.created) = (s(), s(), s());
+            run.notes.label = Some(s());
+            run.notes.tags.insert(s(), s());
+            run.validity.add(text, true, text);
+            let own = super::text(&run, view(&Columns::Usual));
+            [own, analysis::report::markdown(&run)].map(|made| structure(&made))
+        };
+        let plain = made("plain");
+        for hostile in [
+            "a|b | c",
+            "`code` ```",
+            "back\\slash\\",
+            "one\n\n# two\r\n- three",
+            "[here](https://example.org) ![x](y)",
+            "<script>alert(1)</script><!-- <b>",
+            "# heading",
+            "- item",
+            "---",
+            "    indented",
+            "**bold** _it_ ~~gone~~ @dba #12",
+            "\u{1b}[31mred\u{1b}]0;title\u{7}",
+            "\u{202e}gnp.exe",
+        ] {
+            for (with, without) in made(hostile).iter().zip(&plain) {
+                assert_eq!(with, without, "{hostile:?}");
+            }
+        }
     }
 
     #[test]

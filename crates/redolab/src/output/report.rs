@@ -36,17 +36,24 @@ fn known_data(store: &Store, run: &mut Run) -> ReportData {
 }
 
 /// The report of a comparison. Runs that are not in the store, such as exported files, have no
-/// heat maps; of a live comparison the first round's are shown.
+/// heat maps; those of a live comparison show all rounds.
 pub fn comparison(store: &Store, found: &Comparison) -> String {
-    let held = found.runs.iter().map(|side| {
-        let (run, _) = store.load_any(&side.run_id).ok()?;
-        let data = intervals(store, &side.run_id).ok()?;
+    let read = |id: &String| {
+        let (run, _) = store.load_any(id).ok()?;
+        let data = intervals(store, id).ok()?;
         Some((run, data))
-    });
-    let held: Vec<Option<(Run, ReportData)>> = held.collect();
-    let held: Vec<_> = held
+    };
+    let held = found
+        .runs
         .iter()
-        .map(|h| h.as_ref().map(|(run, data)| (run, data)))
+        .map(|side| match side.round_ids.as_slice() {
+            [] => read(&side.run_id).into_iter().collect(),
+            rounds => rounds.iter().filter_map(read).collect(),
+        });
+    let held: Vec<Vec<(Run, ReportData)>> = held.collect();
+    let held: Vec<Vec<_>> = held
+        .iter()
+        .map(|side| side.iter().map(|(run, data)| (run, data)).collect())
         .collect();
     report::compare::html(found, &held)
 }

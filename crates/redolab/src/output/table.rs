@@ -9,7 +9,7 @@ pub use super::drawing::draw;
 pub(super) use super::drawing::{fit, too_wide};
 use super::lines;
 use measure::WaitEvent;
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Row, Run, WaitStats, problems};
 use measure::words::{label, sanitize};
 
 /// How to draw.
@@ -78,7 +78,7 @@ pub fn caption(run: &Run) -> String {
     if !run.validity.valid {
         text.push_str("\nINVALID: the figures below are wrong:");
     }
-    for problem in &run.validity.problems {
+    for problem in problems::each_once(&run.validity.problems) {
         let weight = if problem.invalidates {
             "invalid"
         } else {

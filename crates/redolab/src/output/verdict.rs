@@ -6,7 +6,7 @@
 
 use super::table::Style;
 use measure::judgement::{Confidence, Finding, Need, Weight};
-use measure::run::{Problem, Run};
+use measure::run::{Problem, Run, problems};
 use measure::words::sanitize;
 
 /// Longer lines are hard to read, however wide the terminal is.
@@ -25,9 +25,10 @@ pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
     }
     let mut out = String::from("Findings:\n");
     let width = style.width.min(LINE_MAX);
-    // The head has their details; of a doubt it has the name alone.
-    let problems = run.validity.problems.iter().filter(|p| p.invalidates);
-    let problems: Vec<Problem> = problems.cloned().collect();
+    // The head has their details; of the doubts about a valid run with a verdict the names alone.
+    let mut problems = problems::each_once(&run.validity.problems);
+    let is_named = run.verdict.is_some() && run.validity.valid;
+    problems.retain(|p| p.invalidates || !is_named);
     reasons(&mut out, found, &problems, (width, verbose));
     out
 }
@@ -217,6 +218,35 @@ mod tests {
             full.contains("    a fact [x.y]\n") && !full.contains("with -v"),
             "{full}"
         );
+    }
+
+    #[test]
+    fn a_doubt_of_several_rows_is_printed_once_with_them() {
+        let mut run = judged();
+        for jobs in ["1 job", "8 jobs", "64 jobs"] {
+            let detail = format!("LGWR-LAT1 with {jobs}: 3 commits are too few.");
+            run.validity.add("few_commits", false, detail);
+        }
+        run.findings = analysis::findings(&run, &analysis::Thresholds::default());
+        let style = Style::detect(false, None);
+        let with_verdict = run.clone();
+        run.verdict = None;
+        let rows = "(this also applies to LGWR-LAT1 with 8 jobs; LGWR-LAT1 with 64 jobs)";
+        let caption = crate::output::table::caption(&run);
+        let below = findings(&run, style, false);
+        assert_eq!(caption.matches("too few").count(), 1, "{caption}");
+        assert!(caption.contains(rows), "{caption}");
+        assert!(!below.contains("too few"), "{below}");
+        assert!(
+            below.contains("Doubtful: few_commits, see above"),
+            "{below}"
+        );
+        let mut judged = with_verdict;
+        if let Some(verdict) = &mut judged.verdict {
+            verdict.reasons = judged.findings.clone();
+        }
+        let below = findings(&judged, style, false);
+        assert_eq!(below.matches("too few").count(), 1, "{below}");
     }
 
     #[test]

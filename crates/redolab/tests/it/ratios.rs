@@ -360,7 +360,7 @@ fn html_tables(html: &str) -> Vec<(String, Vec<Vec<String>>)> {
 }
 
 fn html(c: &Comparison, seen: &mut Checked) {
-    let page = analysis::report::compare::html(c, &vec![None; c.runs.len()]);
+    let page = analysis::report::compare::html(c, &vec![Vec::new(); c.runs.len()]);
     let tables = html_tables(&page);
     let body = |title: &str| -> Vec<Vec<String>> {
         let found = tables
