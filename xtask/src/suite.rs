@@ -25,6 +25,8 @@ const LONGER: &[(&str, u64)] = &[
     ("cli", 600),
     ("servers", 600),
     ("system", 600),
+    // Power is cut again and again, and a broken network is waited for.
+    ("powertest", 600),
     // One test draws all of its histories.
     ("crash_simulation", 600),
     // File systems are made, cut and checked in one test.

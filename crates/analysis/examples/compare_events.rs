@@ -44,6 +44,7 @@ fn side(name: &str, seed: u64, n: usize, mean_ns: f64) -> Side {
             rows: vec![row],
             floor: Vec::new(),
             placement: None,
+            power_tests: None,
             lab_overhead_ns: None,
             findings: Vec::new(),
             validity: Validity::sound(),

@@ -47,6 +47,7 @@ fn main() -> std::io::Result<()> {
         log_footprint_bytes: run.target.redo_log().map_or(0, |log| log.footprint_bytes()),
         cache_resident: true,
         not_judged: Vec::new(),
+        watched: false,
     };
     run.verdict = Some(verdict(&run, &found, &run.need, scope));
     run.findings = found;
@@ -94,6 +95,7 @@ fn synthetic() -> Run {
         rows,
         floor: floors(&mut state),
         placement: None,
+        power_tests: None,
         lab_overhead_ns: Some(1_850.0),
         findings: Vec::new(),
         validity: Validity::sound(),

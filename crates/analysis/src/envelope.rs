@@ -1,6 +1,8 @@
 //! What the target can do at most, where no need was stated: commits per second within a bound on
-//! the 99th percentile of log file sync (of commits, on a server), and redo per second.
+//! the 99th percentile of log file sync (of commits, on a server), and redo per second; and what
+//! it sustained where a soak drained its burst credits.
 
+use crate::findings::BUCKET;
 use crate::format;
 use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
 use measure::run::{Row, Run};
@@ -17,6 +19,33 @@ pub struct Envelope {
     pub best: Option<(f64, Option<u64>)>,
     /// MB (1024 kB) of redo per second at most, and the workload.
     pub redo_mbps: Option<(f64, String)>,
+    /// What was sustained after a soak had drained the burst credits; then all others are of
+    /// bursts.
+    pub sustained: Option<SustainedEnvelope>,
+}
+
+/// What was sustained after a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SustainedEnvelope {
+    /// Commits per second at most.
+    pub commits_per_s: f64,
+    /// MB (1024 kB) of redo per second at most.
+    pub redo_mbps: f64,
+}
+
+impl SustainedEnvelope {
+    /// From the finding that a soak drained the credits.
+    fn of(run: &Run) -> Option<SustainedEnvelope> {
+        let found = run.findings.iter().find(|f| f.id == BUCKET)?;
+        let number = |name: &str| {
+            let known = found.numbers.iter().find(|(key, _)| key == name);
+            known.map(|(_, value)| *value)
+        };
+        Some(SustainedEnvelope {
+            commits_per_s: number("best_sustained_tps").or(number("sustained_tps"))?,
+            redo_mbps: number("best_sustained_redo_mbps")?,
+        })
+    }
 }
 
 impl Envelope {
@@ -40,12 +69,25 @@ impl Envelope {
             commits,
             best,
             redo_mbps,
+            sustained: SustainedEnvelope::of(run),
         }
     }
 
     /// `up to 52,300 commits/s at p99 under 1 ms; up to 1,210 MB/s of redo`.
     #[must_use]
     pub fn sentence(&self) -> String {
+        let most = self.most();
+        match &self.sustained {
+            Some(s) => format!(
+                "sustained up to {} commits/s and up to {} MB/s of redo; in bursts {most}",
+                format::digits(s.commits_per_s),
+                format::digits(s.redo_mbps)
+            ),
+            None => most,
+        }
+    }
+
+    fn most(&self) -> String {
         let commits = match (&self.commits, &self.best) {
             (Some((tps, bound, _)), _) => Some(format!(
                 "up to {} commits/s at p99 under {}",
@@ -128,6 +170,30 @@ mod tests {
         assert!(keeps(&run.rows[0], 1_000_000));
         set_sync(&mut run.rows[0], |w| w.max_ns = 1_100_000);
         assert!(!keeps(&run.rows[0], 1_000_000));
+    }
+
+    #[test]
+    fn a_burst_is_not_what_is_sustained() {
+        let mut run = clean_run();
+        run.findings.push(measure::judgement::Finding {
+            id: BUCKET.to_owned(),
+            weight: measure::judgement::Weight::Caution,
+            claim: String::new(),
+            numbers: vec![
+                ("sustained_tps".to_owned(), 900.0),
+                ("best_sustained_tps".to_owned(), 3_200.0),
+                ("best_sustained_redo_mbps".to_owned(), 6.25),
+            ],
+            threshold: String::new(),
+            source: String::new(),
+            confidence: Default::default(),
+            advice: String::new(),
+        });
+        assert_eq!(
+            Envelope::of(&run).sentence(),
+            "sustained up to 3,200 commits/s and up to 6.25 MB/s of redo; in bursts up to 40,000 \
+             commits/s at p99 under 1 ms; up to 900 MB/s of redo"
+        );
     }
 
     #[test]

@@ -173,6 +173,8 @@ thresholds! {
     step_pct,
     /// Variation of a rate that a limiter holds.
     cap_flat_pct,
+    /// Change of what a limiter counts while four times the sessions ask for more.
+    bucket_depth_pct,
     /// Minutes of one row after which a cloud volume's rate is a sustained one.
     soak_min,
     /// Bytes written over the controller's cache, from which the disks behind it show.

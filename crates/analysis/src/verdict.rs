@@ -7,7 +7,7 @@
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::production::shown;
-use crate::findings::{DECLARED, FindingAxis, REFUTED, TESTED, axis};
+use crate::findings::{BUCKET, DECLARED, FindingAxis, REFUTED, TESTED, axis};
 use crate::rows::{COMMITS, rows_of};
 use measure::judgement::{
     Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
@@ -24,7 +24,7 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
     let believed = believed(run, findings) && unjudged.is_empty();
     let answer = answer(findings, durability, performance, believed);
     let mut scope = scope;
-    for text in not_judged(run, durability, &unjudged) {
+    for text in not_judged(run, durability, &unjudged, has(findings, BUCKET)) {
         if !scope.not_judged.contains(&text) {
             scope.not_judged.push(text);
         }
@@ -164,18 +164,27 @@ fn reasons(findings: &[Finding]) -> Vec<Finding> {
     out
 }
 
-fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<String> {
+fn not_judged(
+    run: &Run,
+    durability: Durability,
+    unjudged: &[&str],
+    is_drained: bool,
+) -> Vec<String> {
     let mut out: Vec<String> = unjudged.iter().map(|s| (*s).to_owned()).collect();
     if matches!(durability, Durability::Unverified | Durability::Declared) {
-        out.push("power loss: no power test was run".to_owned());
+        let text = match run.power_tests {
+            None => "power loss: no power test was run",
+            Some(_) => "power loss: no power test of this stack took the power from every cache",
+        };
+        out.push(text.to_owned());
     }
-    for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
-        if rows_of(run, name).is_empty() {
-            out.push(format!("{name}: not run"));
-        }
-    }
-    if run.floor.is_empty() {
-        out.push("the device's floor: not measured".to_owned());
+    if run.origin == Origin::Watched {
+        out.push(
+            "what the device can carry: a watched log shows the load that its database had"
+                .to_owned(),
+        );
+    } else {
+        out.extend(not_run(run));
     }
     let longest = run
         .rows
@@ -183,10 +192,10 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
         .filter_map(|r| r.elapsed_s)
         .fold(0.0, f64::max);
     if longest < SOAK_S {
-        out.push(
-            "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes shows them"
-                .to_owned(),
-        );
+        out.push(match is_drained {
+            true => "steady state and decay: a soak of 45 minutes shows them".to_owned(),
+            false => "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes shows them".to_owned(),
+        });
     }
     let switches: Vec<u64> = run
         .rows
@@ -200,6 +209,20 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
     }
     if run.need.rated_bytes.is_none() {
         out.push("endurance: the drive's rating is not known (--tbw)".to_owned());
+    }
+    out
+}
+
+/// What a check runs and this run did not.
+fn not_run(run: &Run) -> Vec<String> {
+    let mut out = Vec::new();
+    for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
+        if rows_of(run, name).is_empty() {
+            out.push(format!("{name}: not run"));
+        }
+    }
+    if run.floor.is_empty() {
+        out.push("the device's floor: not measured".to_owned());
     }
     out
 }

@@ -33,6 +33,7 @@ fn run(name: &str, rows: Vec<Row>) -> Run {
         rows,
         floor: Vec::new(),
         placement: None,
+        power_tests: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::sound(),

@@ -22,7 +22,7 @@ mod read;
 pub(crate) mod set;
 
 pub use directory::{Directory, DirectoryEntry, is_plain_name};
-pub use extents::unwritten_extents;
+pub use extents::{MappedExtent, mapped_extents, unwritten_extents};
 pub use geometry::Misstated;
 pub(crate) use node::Node;
 pub(crate) use owner::is_alive;

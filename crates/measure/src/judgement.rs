@@ -141,6 +141,9 @@ pub struct Scope {
     pub cache_resident: bool,
     /// What was not judged, in words.
     pub not_judged: Vec<String>,
+    /// It rests on log writes of somebody else's database, under the load that this had.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
 }
 
 /// The verdict. The answer is the worse of the two axes.

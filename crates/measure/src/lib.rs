@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod imported;
 pub mod judgement;
 pub mod origin;
+pub mod power_test;
 pub mod printed;
 pub mod record;
 pub mod run;

@@ -22,6 +22,7 @@ mod slow_writes;
 #[cfg(test)]
 mod tests;
 mod tproc_c;
+mod watched;
 mod window;
 
 pub use background::{Background, WorkerRecord};
@@ -36,6 +37,7 @@ pub use observed::{
 pub use server::{SERVER_NOTES_MAX, ServerRecord, ServerTotals, WAITS_MAX, WaitSamples};
 pub use slow_writes::{SLOW_WRITES_KEPT, SlowWrite, SlowWrites};
 pub use tproc_c::TprocCRecord;
+pub use watched::{WATCHED_NOTES_MAX, WatchedRecord};
 pub use window::TimeWindow;
 
 use crate::bounded;
@@ -153,6 +155,9 @@ pub struct Recording {
     /// What the log's database writer and archiver did; `None` where there are none.
     #[serde(default)]
     pub log_life: Option<LogLife>,
+    /// What was seen of a log that somebody else writes; `None` of every other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<WatchedRecord>,
     /// What was counted of TPROC-C; `None` of every other workload.
     pub tproc_c: Option<TprocCRecord>,
     /// Time of the sessions that is in no latency.
@@ -193,6 +198,7 @@ impl Recording {
             arrivals: None,
             learning: None,
             log_life: None,
+            watched: None,
             tproc_c: None,
             session_time: None,
             run_queue: None,

@@ -15,6 +15,7 @@ mod server;
 mod target;
 mod tproc_c;
 pub mod version_1;
+mod watched;
 
 pub use figures::*;
 pub use groups::{
@@ -22,7 +23,9 @@ pub use groups::{
     NfsRequests, NodeFigures, OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch,
     RedoFigures, SlowLogWrite, SlowLogWrites, Worker, measured,
 };
-pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
+pub use load::{
+    ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WatchedWorkload, WorkloadInfo,
+};
 pub use notes::RunNotes;
 pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
@@ -32,10 +35,12 @@ pub use target::{
     RingFactsKind, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
+pub use watched::{WATCHED_BLOCK_BYTES, WatchedFacts, WatchedFigures, WatchedLayers};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
+use crate::power_test::PowerTestEvidence;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
@@ -47,6 +52,8 @@ pub const SCHEMA: &str = "redolab.run/2";
 pub enum Origin {
     /// Measured on a real device in real time.
     Measured,
+    /// Seen of a log that somebody else writes, in real time.
+    Watched,
     /// Computed in virtual time on a model.
     Simulated,
     /// Read from evidence that others recorded.
@@ -55,6 +62,7 @@ pub enum Origin {
 
 words!(Origin {
     Measured => "measured",
+    Watched => "watched",
     Simulated => "simulated",
     Imported => "imported",
 });
@@ -91,6 +99,9 @@ pub struct Run {
     /// The floor from each processor, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementFigures>,
+    /// What power tests show about the device, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_tests: Option<PowerTestEvidence>,
     /// The lab's own overhead on the null device, nanoseconds a commit (one job, LGWR-LAT1).
     #[serde(default)]
     pub lab_overhead_ns: Option<f64>,

@@ -76,6 +76,12 @@ pub struct Layer {
     /// Firmware revision as the device reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
+    /// Serial number as the device reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// World-wide identity as the device reports it (NVMe, SCSI).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wwid: Option<String>,
     /// Driver of the host adapter that a SCSI or SATA disk hangs on (`ahci`, `megaraid_sas`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
@@ -137,6 +143,8 @@ impl Layer {
             model: None,
             vendor: None,
             firmware: None,
+            serial: None,
+            wwid: None,
             controller: None,
             logical_block_bytes: None,
             physical_block_bytes: None,

@@ -157,6 +157,7 @@ pub fn size(bytes: u64) -> String {
 pub const fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Measured => "measured",
+        Origin::Watched => "watched",
         Origin::Simulated => "simulated",
         Origin::Imported => "imported",
     }

@@ -110,6 +110,12 @@ pub const STORM: &str = "storm";
 pub const STORM_JOBS: u32 = 20;
 /// Commits of each: 4,000,000 log file syncs together.
 pub const STORM_COMMITS: u64 = 200_000;
+/// Name of the long row of `check`: LGWR-LAT1 until caches are full and credits are spent.
+pub const SOAK: &str = "soak";
+/// Name of the rows right behind it, with the same transactions and several numbers of sessions.
+pub const AFTER_SOAK: &str = "after-soak";
+/// Name of the row behind them that writes as much redo as it can.
+pub const AFTER_SOAK_REDO: &str = "after-soak-thr";
 /// Name of study 002's load.
 pub const SIZE_SWEEP: &str = "size-sweep";
 /// Its records are at most this long: redo comes row by row, not as one record of a transaction.

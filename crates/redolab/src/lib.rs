@@ -21,6 +21,8 @@ pub mod interchange;
 pub mod last_resort;
 pub mod observe;
 pub mod output;
+pub mod powertest;
 pub mod safety;
 pub mod signals;
 pub mod store;
+pub mod watch;

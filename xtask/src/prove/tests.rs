@@ -204,6 +204,23 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "watched",
+        shows: "redolab watch on PostgreSQL (buffered and open_datasync) and MariaDB, 10 runs each: \
+                its counts are those of the server; the embedded log and fio on ext4 and XFS: theirs; \
+                20 kills leave nothing after the next start",
+        takes: "15 min",
+        package: "redolab",
+        arguments: &["--test", "servers"],
+        filter: &["watch", "--test-threads", "1"],
+        env: |_| {
+            vec![
+                ("REDOLAB_WATCH_RUNS", "10".to_owned()),
+                ("REDOLAB_WATCH_KILLS", "20".to_owned()),
+            ]
+        },
+        ..PLAIN
+    },
+    Proof {
         name: "tprocc-kills",
         shows: "TPROC-C on PostgreSQL and MariaDB, each killed and recovered 20 times: every \
                 condition holds and nothing that was committed is missing",
@@ -237,6 +254,30 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "power-cuts",
+        shows: "powertest over two network namespaces: 200 power cuts of an honest disk lose \
+                nothing; disks that drop flushes, reorder, tear, or lose one flush in 50 are each \
+                refuted with their class; 50 shutdowns each of ext4 and xfs",
+        takes: "15 min",
+        package: "redolab",
+        arguments: &["--test", "powertest"],
+        filter: &["--test-threads", "1"],
+        env: |round| {
+            vec![
+                ("REDOLAB_POWER_REQUIRED", "1".to_owned()),
+                ("REDOLAB_POWER_NETWORK", "1".to_owned()),
+                ("REDOLAB_POWER_CUTS", "200".to_owned()),
+                ("REDOLAB_POWER_LIES", "50".to_owned()),
+                ("REDOLAB_POWER_RARE", "200".to_owned()),
+                ("REDOLAB_POWER_SHUTDOWNS", "50".to_owned()),
+                ("REDOLAB_POWER_SEED", (round + 11).to_string()),
+            ]
+        },
+        repeats: true,
+        data: &[("REDOLAB_POWER_CSV", "experiments/powertest/cuts.csv")],
+        ..PLAIN
+    },
+    Proof {
         name: "flips",
         shows: "no flip of any of the 8 bits of each byte of a mebibyte of redo is believed",
         takes: "5 min",
@@ -263,6 +304,17 @@ pub const PROOFS: &[Proof] = &[
         filter: &["max_write_is_never_exceeded"],
         env: |_| vec![("REDOLAB_LIMIT_DRAWS", "200".to_owned())],
         hours: 3,
+        ..PLAIN
+    },
+    Proof {
+        name: "credits",
+        shows: "a soak recognises burst credits of requests and of bytes on a device that the kernel \
+                throttles from some moment on, and none on one that it does not",
+        takes: "3 min",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["burst_credits_are_recognised"],
+        env: |_| vec![("REDOLAB_CREDITS", "all".to_owned())],
         ..PLAIN
     },
     Proof {

@@ -66,6 +66,9 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
         TargetFacts::Imported(imported) => {
             all.push(text("kinds of evidence", &imported.evidence.join(", ")));
         }
+        TargetFacts::Watched(log) => {
+            all.push(text("log opened with", &log.open_flags.join(", ")));
+        }
     }
     all.push(text("processor", &run.environment.cpu_model));
     all
@@ -75,6 +78,7 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
 fn product(facts: &TargetFacts) -> Option<&str> {
     match facts {
         TargetFacts::Database(server) => Some(&server.product),
+        TargetFacts::Watched(log) => Some(&log.product),
         _ => None,
     }
 }
@@ -85,6 +89,7 @@ fn system(facts: &TargetFacts) -> String {
         TargetFacts::RedoLog(_) => "redolab's own log".to_owned(),
         TargetFacts::Database(server) => format!("{} {}", server.product, server.version),
         TargetFacts::Imported(_) => "evidence".to_owned(),
+        TargetFacts::Watched(log) => format!("{}, watched", log.product),
     }
 }
 

@@ -161,6 +161,7 @@ pub(crate) fn clean_run() -> Run {
             floor("direct", true, 64 << 20, 90e6, 60_000.0),
         ],
         placement: None,
+        power_tests: None,
         lab_overhead_ns: Some(2_000.0),
         findings: Vec::new(),
         validity: Validity::sound(),

@@ -18,10 +18,11 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 /// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.
-/// Evidence of others may be of the log writer alone, without any session, and counts too.
+/// Evidence of others and a log that was watched show the log writer alone, without any session,
+/// and count too.
 fn written(run: &Run) -> Vec<(&Row, &WaitStats)> {
-    let is_imported = run.origin == Origin::Imported;
-    let waits = |r: &&Row| is_imported || sync_of(r).is_some_and(|w| w.count > 0);
+    let is_of_others = matches!(run.origin, Origin::Imported | Origin::Watched);
+    let waits = |r: &&Row| is_of_others || sync_of(r).is_some_and(|w| w.count > 0);
     run.rows
         .iter()
         .filter(waits)

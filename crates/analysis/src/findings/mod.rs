@@ -6,6 +6,7 @@
 
 pub mod agreement;
 mod block;
+mod bucket;
 mod cache;
 pub mod catalogue;
 pub(crate) mod concurrency;
@@ -23,6 +24,7 @@ pub mod need;
 mod note;
 mod peaks;
 mod placement;
+mod power_cuts;
 pub mod production;
 mod protection;
 mod server;
@@ -52,9 +54,11 @@ pub enum FindingAxis {
     Validity,
 }
 
-/// Id of the finding that a power test passed; the power test makes it.
+/// Id of the finding that a soak drained burst credits.
+pub const BUCKET: &str = catalogue::STEADY_BUCKET.id;
+/// Id of the finding that a power test passed.
 pub const TESTED: &str = catalogue::DURABILITY_TESTED.id;
-/// Id of the finding that a power test lost acknowledged writes; the power test makes it.
+/// Id of the finding that a power test lost acknowledged writes.
 pub const REFUTED: &str = catalogue::DURABILITY_REFUTED.id;
 /// Id of the finding that the drive, a sourced model entry or the user declares that acknowledged
 /// writes survive.
@@ -84,6 +88,7 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     server::collect(run, &mut notes);
     layers::collect(run, &mut notes);
     cache::collect(run, t, &mut notes);
+    power_cuts::collect(run, &mut notes);
     block::collect(run, &mut notes);
     need::collect(run, t, &mut notes);
     explain::collect(run, &mut notes);

@@ -1,5 +1,6 @@
 //! The stated need against what was reached: commits per second, redo per second, 99th percentile.
 
+use super::bucket;
 use super::catalogue;
 use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
@@ -11,6 +12,7 @@ use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::Run;
+use measure::units::MB_BYTES;
 
 /// Id of the finding on `--commit-rate`.
 pub const COMMIT_RATE: &str = catalogue::NEED_COMMIT_RATE.id;
@@ -77,28 +79,34 @@ fn margin_text(headroom_pct: f64) -> String {
 
 fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: &mut Vec<Note>) {
     let rows = rows_of(run, COMMITS);
+    let bucket = bucket::of(run, t);
     // Where no wait is known, nothing is known of a bound on waits.
-    if rows.is_empty() || (bound.is_some() && rows.iter().all(|r| commit_wait_of(r).is_none())) {
+    let waited = rows.iter().any(|r| commit_wait_of(r).is_some());
+    if bucket.is_none() && (rows.is_empty() || (bound.is_some() && !waited)) {
         return;
     }
-    let row = best_commits(run, bound);
-    let best = row.and_then(|r| r.commit_throughput_tps).unwrap_or(0.0);
-    let margin = headroom(best, need);
-    let (weight, words, advice) = weigh(margin, t);
     let at = bound.map_or_else(String::new, |b| {
         format!(
             " at a 99th percentile of at most {}",
             format::latency(b as f64)
         )
     });
-    let reached = match row {
-        Some(r) => format!(
-            "{COMMITS} reached {}{at} with {}",
-            format::digits(best),
-            format::jobs(r.jobs)
-        ),
-        None => format!("no row of {COMMITS} ran{at}"),
+    let in_burst = best_commits(run, bound);
+    let in_burst = in_burst.and_then(|r| Some((r.commit_throughput_tps?, r.jobs)));
+    let best = match &bucket {
+        Some(bucket) => bucket.best_commits(bound),
+        None => in_burst,
     };
+    let burst_tps = in_burst.map(|b| b.0);
+    // The burst of the soak itself had other jobs; whether it kept a bound is not known.
+    let of_soak = bucket.as_ref().filter(|_| bound.is_none());
+    let burst_tps = of_soak.map_or(burst_tps, |b| {
+        Some(b.burst.commits.max(burst_tps.unwrap_or(0.0)))
+    });
+    let reached = reached(bucket.is_some(), (best, burst_tps), &at);
+    let best = best.map_or(0.0, |b| b.0);
+    let margin = headroom(best, need);
+    let (weight, words, advice) = weigh(margin, t);
     notes.push(
         Note::of(
             &catalogue::NEED_COMMIT_RATE,
@@ -111,6 +119,7 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
         )
         .number("needed_tps", need)
         .number("reached_tps", best)
+        .maybe("burst_tps", bucket.and(burst_tps))
         .number("headroom_pct", margin)
         .limit(
             format!("headroom of {} %", t.headroom_pct.value),
@@ -120,28 +129,59 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
     );
 }
 
+/// The rate of commits that was reached with so many jobs, and what before a burst ended.
+fn reached(
+    is_sustained: bool,
+    (best, in_burst): (Option<(f64, u32)>, Option<f64>),
+    at: &str,
+) -> String {
+    let best_tps = best.map(|(tps, _)| tps);
+    let best = best.map(|(tps, jobs)| (format::digits(tps), format::jobs(jobs)));
+    let in_burst = in_burst.filter(|burst| best_tps.is_none_or(|best| *burst > best));
+    match (is_sustained, best) {
+        (true, Some((rate, jobs))) => format!(
+            "after the burst the soak sustained {rate}{at} with {jobs}{}",
+            before(in_burst)
+        ),
+        (true, None) => format!(
+            "no load that ran after the burst kept its commits{at}{}",
+            before(in_burst)
+        ),
+        (false, Some((rate, jobs))) => format!("{COMMITS} reached {rate}{at} with {jobs}"),
+        (false, None) => format!("no row of {COMMITS} ran{at}"),
+    }
+}
+
+/// What was reached before a burst ended, in brackets.
+fn before(rate: Option<f64>) -> String {
+    rate.map_or_else(String::new, |rate| {
+        format!(" (up to {} before)", format::digits(rate))
+    })
+}
+
 fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
     let Some((fastest, burst_mbps)) = fastest(run) else {
         return;
     };
-    let need_mbps = need / measure::units::MB_BYTES;
-    let (row, reached_mbps, sustained_mbps) = match sustained(run, t) {
+    let need_mbps = need / MB_BYTES;
+    let found = sustained(run, t);
+    let (row, reached_mbps, behind) = match &found {
         Sustained::Rate(rate, row) => {
-            let mbps = rate / measure::units::MB_BYTES;
-            (row, mbps, Some(mbps))
+            let words = match has_controller(&run.target.stack) {
+                true => format!(
+                    " behind the controller's cache (up to {} into it)",
+                    format::digits(burst_mbps)
+                ),
+                false => format!(" after the soak{}", before(Some(burst_mbps))),
+            };
+            (*row, rate / MB_BYTES, Some(words))
+        }
+        Sustained::Emptied(bucket) => {
+            let (rate, row) = bucket.redo();
+            let words = format!(" after the burst{}", before(Some(burst_mbps)));
+            (row, rate / MB_BYTES, Some(words))
         }
         Sustained::NoBursts | Sustained::Unknown(_) => (fastest, burst_mbps, None),
-    };
-    let behind = match sustained_mbps {
-        Some(_) if has_controller(&run.target.stack) => format!(
-            " behind the controller's cache (up to {} into it)",
-            format::digits(burst_mbps)
-        ),
-        Some(_) => format!(
-            " after the soak (up to {} before)",
-            format::digits(burst_mbps)
-        ),
-        None => String::new(),
     };
     let margin = headroom(reached_mbps, need_mbps);
     let (weight, words, advice) = weigh(margin, t);
@@ -150,16 +190,17 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::NEED_REDO_RATE,
             weight,
             format!(
-                "{} MB/s of redo are needed, {} MB/s were reached{behind} ({}): {words} ({}).",
+                "{} MB/s of redo are needed, {} MB/s were reached{} ({}): {words} ({}).",
                 format::digits(need_mbps),
                 format::digits(reached_mbps),
+                behind.as_deref().unwrap_or_default(),
                 crate::rows::name_of(row),
                 margin_text(margin)
             ),
         )
         .number("needed_mbps", need_mbps)
         .number("reached_mbps", reached_mbps)
-        .maybe("burst_mbps", sustained_mbps.map(|_| burst_mbps))
+        .maybe("burst_mbps", behind.as_ref().map(|_| burst_mbps))
         .number("headroom_pct", margin)
         .limit(
             format!("headroom of {} %", t.headroom_pct.value),
@@ -170,26 +211,40 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
+    let bucket = bucket::of(run, t);
     let mut rows = rows_of(run, COMMITS);
     rows.retain(|row| commit_wait_of(row).is_some());
-    if rows.is_empty() {
+    if rows.is_empty() && bucket.is_none() {
         return;
     }
     let tight = (bound as f64 / (1.0 + t.headroom_pct.value / 100.0)) as u64;
-    let any = |b: u64| rows.iter().any(|r| keeps(r, b));
-    let best = rows.iter().filter_map(|r| commit_wait_of(r)?.p99_ns).min();
+    let any = |b: u64| match &bucket {
+        Some(bucket) => bucket.best_commits(Some(b)).is_some(),
+        None => rows.iter().any(|r| keeps(r, b)),
+    };
     let (weight, words) = match (any(tight), any(bound)) {
         (true, _) => (Good, "meets the need with headroom"),
         (false, true) => (Caution, "meets the need without headroom"),
         _ => (Bad, "misses the need"),
     };
-    let seen = best.map_or_else(|| "unknown".to_owned(), |p| format::latency(p as f64));
+    let in_burst = rows.iter().filter_map(|r| commit_wait_of(r)?.p99_ns).min();
+    let best = match &bucket {
+        Some(bucket) => bucket.p99_ns(),
+        None => in_burst,
+    };
+    let shown = |ns: Option<u64>| ns.map(|p| format::latency(p as f64));
+    let seen = shown(best).unwrap_or_else(|| "unknown".to_owned());
+    let lowest = match (&bucket, shown(in_burst)) {
+        (Some(_), Some(burst)) => format!("the lowest after the burst is {seen} ({burst} before)"),
+        (Some(_), None) => format!("the lowest after the burst is {seen}"),
+        (None, _) => format!("the lowest of {COMMITS} is {seen}"),
+    };
     notes.push(
         Note::of(
             &catalogue::NEED_P99,
             weight,
             format!(
-                "A 99th percentile of {} is needed; the lowest of {COMMITS} is {seen}: {words}.",
+                "A 99th percentile of {} is needed; {lowest}: {words}.",
                 format::latency(bound as f64)
             ),
         )

@@ -65,6 +65,10 @@ pub fn of(
     run: &Run,
     wanted: impl Fn(NeedQuantity) -> bool,
 ) -> Result<Vec<ProductionFigure>, ProductionConflict> {
+    if run.origin == Origin::Watched {
+        let found = of_watched(run).into_iter();
+        return Ok(found.filter(|figure| wanted(figure.quantity)).collect());
+    }
     let Some(imported) = run
         .imported
         .as_ref()
@@ -92,6 +96,25 @@ pub fn of(
         out.push(highest.clone());
     }
     Ok(out)
+}
+
+/// The figures of a log that was watched: what its server counted meanwhile.
+fn of_watched(run: &Run) -> Vec<ProductionFigure> {
+    let Some(row) = run.rows.first() else {
+        return Vec::new();
+    };
+    let place = |what: &str| {
+        let seconds = row.elapsed_s.unwrap_or(0.0);
+        format!(
+            "run {}: {what} of the server over {seconds:.0} s",
+            run.run_id
+        )
+    };
+    let commits = row.commit_throughput_tps;
+    let redo = row.redo().redo_data_mbps.map(|mbps| mbps * MB_BYTES);
+    let commits = commits.and_then(|n| figure(NeedQuantity::CommitRate, n, place("commits")));
+    let redo = redo.and_then(|n| figure(NeedQuantity::RedoRate, n, place("redo")));
+    commits.into_iter().chain(redo).collect()
 }
 
 fn figure(quantity: NeedQuantity, value: f64, place: String) -> Option<ProductionFigure> {

@@ -3,6 +3,7 @@
 //!
 //! Rates are redo per second from the rows' intervals; a row that is too short is not spoken of.
 
+use super::bucket;
 use super::catalogue;
 use super::disk::has_cloud_volume;
 use super::note::Note;
@@ -31,7 +32,10 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((row, elapsed_s)) = longest {
         state(row, elapsed_s, t, notes);
-        if !fall(row, elapsed_s, t, notes) {
+        let bucket = bucket::of(run, t).filter(|b| std::ptr::eq(b.soak, row));
+        if let Some(bucket) = bucket {
+            notes.push(bucket.note(run, t));
+        } else if !fall(row, elapsed_s, t, notes) {
             changes(row, elapsed_s, t, notes);
         }
     }

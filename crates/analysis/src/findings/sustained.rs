@@ -1,6 +1,8 @@
 //! What a rate is worth that was seen in a burst: a RAID controller's cache takes redo faster than
-//! its disks, a cloud volume may spend credits. The sustained rate is one that was measured beyond.
+//! its disks, a cloud volume may spend credits. The sustained rate is one that was measured beyond:
+//! where a soak drained the credits, whatever the volume is called, what was measured after that.
 
+use super::bucket::{self, CreditBucket};
 use super::catalogue;
 use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
@@ -20,13 +22,17 @@ pub(super) enum Sustained<'a> {
     NoBursts,
     /// Bytes of redo per second at the end of a row that was long enough.
     Rate(f64, &'a Row),
+    /// A soak drained the credits.
+    Emptied(Box<CreditBucket<'a>>),
     /// Not seen, and why.
     Unknown(Box<Note>),
 }
 
 pub(super) fn sustained<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
     let stack = &run.target.stack;
-    if has_cloud_volume(stack) {
+    if let Some(bucket) = bucket::of(run, t) {
+        Sustained::Emptied(Box::new(bucket))
+    } else if has_cloud_volume(stack) {
         after_credits(run, t)
     } else if has_controller(stack) {
         behind_cache(run, t)

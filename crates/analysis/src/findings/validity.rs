@@ -33,6 +33,12 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
             Info,
             "Another program recorded these figures; what it did not record is not judged.",
         ),
+        Origin::Watched => (
+            &catalogue::ORIGIN_WATCHED,
+            Info,
+            "These are log writes of a running database, under the load that it had: they show how \
+             long its log waited, not what the device can carry.",
+        ),
     };
     notes.push(Note::of(entry, weight, claim).number("rows", run.rows.len() as f64));
 }

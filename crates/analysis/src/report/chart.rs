@@ -249,7 +249,12 @@ impl<'a> Chart<'a> {
         for (value, text) in &self.marks {
             let at = f.x.place(*value);
             svg.line("mark", (at, f.top - 17.0), (at, f.bottom));
-            if at >= free_from {
+            // Left of its line where there is no room to the right.
+            let is_left = at + 4.0 + width(text) > self.size.0;
+            if is_left && at - width(text) - 8.0 >= free_from {
+                svg.text("tk mt", (at - 4.0, f.top - 9.0), Anchor::End, text);
+                free_from = at;
+            } else if at >= free_from {
                 svg.text("tk mt", (at + 4.0, f.top - 9.0), Anchor::Start, text);
                 free_from = at + width(text) + 10.0;
             }

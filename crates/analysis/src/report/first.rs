@@ -80,6 +80,11 @@ pub(super) fn facts_of(run: &Run) -> Vec<(&'static str, String, String)> {
             format!("{} {}", server.product, server.version),
             server.log_directory.clone().unwrap_or_default(),
         )),
+        TargetFacts::Watched(log) => out.push((
+            "Log",
+            format!("of {}, watched", log.product),
+            format::plural(log.log_files.len() as u64, "log file"),
+        )),
         _ if run.target.kind == "null" => out.push((
             "Device",
             "none: the null device".to_owned(),

@@ -187,7 +187,7 @@ fn origin_tag(run: &Run) -> String {
 
 fn origin_class(origin: Origin) -> String {
     let class = match origin {
-        Origin::Measured => "tag",
+        Origin::Measured | Origin::Watched => "tag",
         Origin::Simulated | Origin::Imported => "tag loud",
     };
     format!("<span class=\"{class}\">{origin}</span>")

@@ -82,6 +82,17 @@ fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
             ]
         }
         TargetFacts::Imported(imported) => vec![("Evidence", Some(imported.evidence.join(", ")))],
+        TargetFacts::Watched(log) => {
+            let system_calls = log.traces_system_calls.then(|| "traced".to_owned());
+            vec![
+                ("Written by", Some(log.product.clone())),
+                ("Log files", Some(log.log_files.join(", "))),
+                ("Size of the log", nonzero(log.log_bytes)),
+                ("Log opened with", Some(log.open_flags.join(", "))),
+                ("Trace events", Some(log.events.join(", "))),
+                ("System calls", system_calls),
+            ]
+        }
     }
 }
 

@@ -125,7 +125,15 @@ fn commits(run: &Run, row: &Row, bound: Option<u64>) -> Option<Tile> {
         label: "Commits",
         value: format::digits(row.commit_throughput_tps?),
         unit: "/s",
-        note: format!("{}{bound}{}", load(row), needed(need)),
+        note: format!("{}{bound}{}{}", load(row), sustained(run), needed(need)),
+    })
+}
+
+/// What is left of it when burst credits are spent.
+fn sustained(run: &Run) -> String {
+    let found = Envelope::of(run).sustained;
+    found.map_or_else(String::new, |s| {
+        format!("; sustained: {}/s", format::digits(s.commits_per_s))
     })
 }
 

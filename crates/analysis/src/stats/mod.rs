@@ -15,6 +15,7 @@
 //! | block bootstrap of interval histograms, and of events cut into blocks | [`blocks`] |
 //! | several sequences as one sample | [`pooled`] |
 //! | change points | [`change`] |
+//! | token bucket: a burst, then an even level | [`bucket`] |
 //! | steady state | [`steady`] |
 //! | regression with one break | [`segmented`] |
 //! | Universal Scalability Law, knee | [`scaling`] |
@@ -30,6 +31,7 @@
 pub mod autocorrelation;
 pub mod blocks;
 pub mod bootstrap;
+pub mod bucket;
 pub mod change;
 pub mod counts;
 pub mod decay;

@@ -4,6 +4,7 @@ use super::fixture::{data_of, evidence_of, judged, page, row, run_of};
 use analysis::report;
 use analysis::report::data::ReportData;
 use measure::Histogram;
+use measure::judgement::{Confidence, Finding, Weight};
 use measure::run::{Interval, Run};
 use std::collections::BTreeSet;
 
@@ -198,4 +199,47 @@ fn many_long_rows_stay_bounded() {
 fn a_run_without_what_the_store_holds_is_shown() {
     let html = report::html(&judged(run_of("LGWR-LAT1")), &ReportData::default());
     assert!(!html.contains("id=\"hs0\"") && html.contains("id=\"tp0\""));
+}
+
+/// The figure of a soak marks when its burst credits were spent, and both levels with their units.
+#[test]
+fn a_drained_burst_is_marked_with_both_levels() {
+    let mut run = run_of("LGWR-LAT1");
+    let mut soak = row("soak", 8, 180, "x");
+    soak.soak = true;
+    run.rows.push(soak);
+    let mut run = judged(run);
+    let words = [
+        "empty at 60.0 s: 6,000 to 1,200 commits/s",
+        "burst 6,000 commits/s, 1,500 log writes/s, 11.7 MB/s written; sustained 1,200 commits/s, 300 log writes/s, 2.34 MB/s written",
+    ];
+    let html = page(&run);
+    assert!(words.iter().all(|part| !html.contains(part)));
+    let numbers = [
+        ("emptied_at_s", 60.0),
+        ("burst_tps", 6_000.0),
+        ("sustained_tps", 1_200.0),
+        ("burst_log_writes_per_s", 1_500.0),
+        ("sustained_log_writes_per_s", 300.0),
+        ("burst_written_mbps", 11.7),
+        ("sustained_written_mbps", 2.34),
+    ];
+    run.findings.push(Finding {
+        id: "steady.bucket".to_owned(),
+        weight: Weight::Caution,
+        claim: "The burst of soak with 8 jobs ended.".to_owned(),
+        numbers: numbers.map(|(name, value)| (name.to_owned(), value)).into(),
+        threshold: String::new(),
+        source: String::new(),
+        confidence: Confidence::Medium,
+        advice: String::new(),
+    });
+    let html = page(&run);
+    for part in words {
+        assert!(html.contains(part), "{part}");
+    }
+    let all = figures(&html);
+    let of_soak = |f: &&&str| f.contains("soak: commits by second") && f.contains("<svg");
+    let drawn = all.iter().find(of_soak).expect("a figure of the soak");
+    assert_eq!(drawn.matches("class=\"ln").count(), 2, "rate and levels");
 }

@@ -236,6 +236,7 @@ pub fn run_of(text: &str) -> Run {
         ],
         floor: vec![floor],
         placement: Some(placement(text)),
+        power_tests: None,
         lab_overhead_ns: Some(2000.0),
         findings: Vec::new(),
         validity,

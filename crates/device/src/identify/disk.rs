@@ -114,6 +114,25 @@ fn identity(root: &Root, directory: &Path, layer: &mut Layer) {
     layer.model = first(&["model", "name"]);
     layer.vendor = first(&["vendor"]).filter(|vendor| !vendor.starts_with("0x"));
     layer.firmware = first(&["firmware_rev", "rev"]);
+    // Of virtio disks it lies beside the queue, of SCSI disks in a page of vital product data.
+    layer.serial = first(&["serial"])
+        .or_else(|| root.text(directory.join("serial")))
+        .or_else(|| unit_serial(&root.bytes(device.join("vpd_pg80"))?));
+    layer.wwid = root
+        .text(directory.join("wwid"))
+        .or_else(|| first(&["wwid"]));
+}
+
+/// The unit serial number of a SCSI disk: page 80h of its vital product data, four bytes of header
+/// with the length, then characters (SPC-4, 7.8.14).
+fn unit_serial(page: &[u8]) -> Option<String> {
+    let (head, rest) = page.split_first_chunk::<4>()?;
+    let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    let characters = (head[1] == 0x80).then(|| rest.get(..length))??;
+    let text = String::from_utf8_lossy(characters)
+        .trim_matches(['\0', ' '])
+        .to_owned();
+    (!text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ')).then_some(text)
 }
 
 /// `…/hostN` above a SCSI disk.
@@ -168,6 +187,23 @@ fn hidden_below(transport: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use measure::stack::LayerKind;
+
+    #[test]
+    fn a_unit_serial_is_read_from_its_page_and_from_nothing_else() {
+        let page = b"\x00\x80\x00\x08S3Z8NB0K";
+        assert_eq!(unit_serial(page).as_deref(), Some("S3Z8NB0K"));
+        assert_eq!(unit_serial(b"\x00\x80\x00\x04 ab\0").as_deref(), Some("ab"));
+        for wrong in [
+            &b""[..],
+            b"\x00\x80\x00",
+            b"\x00\x80\x00\x09S3Z8NB0K",
+            b"\x00\x83\x00\x08S3Z8NB0K",
+            b"\x00\x80\x00\x04    ",
+            b"\x00\x80\x00\x03a\x1bb",
+        ] {
+            assert_eq!(unit_serial(wrong), None, "{wrong:?}");
+        }
+    }
 
     #[test]
     fn only_unforgeable_words_are_believed() {

@@ -112,7 +112,7 @@ impl Probe {
         if let Some(node) = place.node {
             return device_opened(&self.root, descriptor, target) == Some(node);
         }
-        is_log(target) && self.same_volume(place, descriptor, target)
+        is_log_file(target) && self.same_volume(place, descriptor, target)
     }
 
     /// By device number, or by the mount's: subvolumes of a btrfs differ in the first only.
@@ -165,11 +165,12 @@ fn device_opened(root: &Root, descriptor: &Path, target: &Path) -> Option<Dev> {
     super::filesystem::device_named(root, target.to_str()?)
 }
 
-/// A redo or write-ahead log, by the names that databases give them:
+/// Whether a file is a redo or write-ahead log, by the names that databases give them:
 /// PostgreSQL `pg_wal/`, `pg_xlog/`; InnoDB `ib_logfile*`, `#innodb_redo/#ib_redo*`; Oracle
 /// `*redo*.log`, `onlinelog/o1_mf_*.log`; SQLite `*-wal`; WiredTiger `WiredTigerLog.*`; redolab
 /// `redo*.log`, `redo.ctl`.
-fn is_log(path: &Path) -> bool {
+#[must_use]
+pub fn is_log_file(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let text = text.strip_suffix(" (deleted)").unwrap_or(&text);
     if !text.starts_with('/') {
@@ -218,7 +219,7 @@ mod tests {
             ("/", false),
             ("", false),
         ] {
-            assert_eq!(is_log(Path::new(path)), log, "{path}");
+            assert_eq!(is_log_file(Path::new(path)), log, "{path}");
         }
     }
 }

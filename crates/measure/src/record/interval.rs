@@ -56,6 +56,9 @@ pub struct IntervalRecord {
     pub commits: u64,
     /// Bytes of redo; `None` where log writes are not observed.
     pub redo_bytes: Option<u64>,
+    /// Bytes of the blocks written, padding included; `None` where log writes are not observed.
+    #[serde(default)]
+    pub written_bytes: Option<u64>,
     /// Log file sync.
     pub sync: WaitPeak,
     /// 99th percentile of log file sync, in nanoseconds.
@@ -77,6 +80,7 @@ impl IntervalRecord {
     fn add(&mut self, other: &IntervalRecord) {
         self.commits = self.commits.saturating_add(other.commits);
         self.redo_bytes = known(self.redo_bytes, other.redo_bytes);
+        self.written_bytes = known(self.written_bytes, other.written_bytes);
         self.sync = self.sync.plus(other.sync);
         self.write = self.write.plus(other.write);
         self.log_switches = known(self.log_switches, other.log_switches);

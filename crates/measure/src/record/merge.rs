@@ -70,6 +70,7 @@ impl Recording {
         });
         self.learning = in_sequence(self.learning.take(), &next.learning, |a, b| a.merge(b));
         self.log_life = in_sequence(self.log_life.take(), &next.log_life, |a, b| a.merge(b));
+        self.watched = in_sequence(self.watched.take(), &next.watched, |a, b| a.merge(b));
         let merge_tproc_c = |a: &mut super::TprocCRecord, b: &_| a.merge(b, is_last);
         self.tproc_c = in_sequence(self.tproc_c.take(), &next.tproc_c, merge_tproc_c);
         self.session_time = in_sequence(self.session_time, &next.session_time, |a, b| {
@@ -115,6 +116,7 @@ impl Recording {
         self.arrivals = in_sequence(self.arrivals.take(), &other.arrivals, merge_arrivals);
         self.learning = at_once(self.learning.take(), &other.learning, |a, b| a.merge(b));
         self.log_life = at_once(self.log_life.take(), &other.log_life, |a, b| a.merge(b));
+        self.watched = at_once(self.watched.take(), &other.watched, |a, b| a.merge(b));
         // Both counted all of the server's orders, at different moments.
         self.tproc_c = None;
         self.session_time = None;

@@ -75,6 +75,9 @@ impl Recording {
         if let Some(arrivals) = &self.arrivals {
             self.add_open_loop(&mut row, arrivals, &fg);
         }
+        if let Some(watched) = &self.watched {
+            self.add_watched(&mut row, watched);
+        }
         row
     }
 
@@ -187,6 +190,8 @@ impl Recording {
                 seconds: Nanos(interval.window.length_ns()).as_secs(),
                 commits: interval.commits,
                 redo_bytes: interval.redo_bytes,
+                written_bytes: interval.written_bytes,
+                log_writes: interval.redo_bytes.map(|_| interval.write.count),
                 log_file_sync_mean_ns: interval.sync.mean_ns(),
                 log_file_sync_p99_ns: interval.sync_p99_ns,
                 log_file_sync_max_ns: interval.sync.longest_ns(),

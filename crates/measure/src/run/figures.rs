@@ -195,6 +195,12 @@ pub struct Interval {
     pub commits: u64,
     /// Bytes of redo; `None` where log writes are not observed.
     pub redo_bytes: Option<u64>,
+    /// Bytes of the blocks written, padding included; `None` where log writes are not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Log writes; `None` where they are not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_writes: Option<u64>,
     /// Mean log file sync; `None` where there was none.
     pub log_file_sync_mean_ns: Option<f64>,
     /// 99th percentile of log file sync.

@@ -20,6 +20,8 @@ pub enum WorkloadInfo {
     Redo(RedoWorkload),
     /// What others ran, of which evidence was imported.
     Imported(ImportedWorkload),
+    /// What others ran while their log was watched.
+    Watched(WatchedWorkload),
 }
 
 impl WorkloadInfo {
@@ -30,6 +32,7 @@ impl WorkloadInfo {
             WorkloadInfo::Unknown => &[],
             WorkloadInfo::Redo(redo) => &redo.names,
             WorkloadInfo::Imported(imported) => &imported.names,
+            WorkloadInfo::Watched(watched) => &watched.names,
         }
     }
 
@@ -55,6 +58,15 @@ impl WorkloadInfo {
 pub struct ImportedWorkload {
     /// Names of processes or snapshots, in order.
     pub names: Vec<String>,
+}
+
+/// What others ran while their log was watched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchedWorkload {
+    /// Names of the rows, in order.
+    pub names: Vec<String>,
+    /// Seconds asked for; `None` where it was watched until it was ended.
+    pub time_s: Option<f64>,
 }
 
 /// Transactions that append redo and commit, and how they were run.

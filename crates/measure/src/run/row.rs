@@ -15,6 +15,7 @@ use super::groups::{
 };
 use super::server::ServerFigures;
 use super::tproc_c::TprocCFigures;
+use super::watched::WatchedFigures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -113,6 +114,10 @@ pub struct Row {
     /// What the log's database writer and archiver did; `None` where there are none.
     #[serde(flatten, with = "flat")]
     pub log_life: Option<LogLifeFigures>,
+    /// What was seen of a log that somebody else writes; missing of every other run. In JSON an
+    /// object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<WatchedFigures>,
 }
 
 static NO_REDO: LazyLock<RedoFigures> = LazyLock::new(RedoFigures::default);
@@ -122,6 +127,7 @@ static NO_OPEN_LOOP: LazyLock<OpenLoopFigures> = LazyLock::new(OpenLoopFigures::
 static NO_LEARNING: LazyLock<LearningFigures> = LazyLock::new(LearningFigures::default);
 static NO_SERVER: LazyLock<ServerFigures> = LazyLock::new(ServerFigures::default);
 static NO_LOG_LIFE: LazyLock<LogLifeFigures> = LazyLock::new(LogLifeFigures::default);
+static NO_WATCHED: LazyLock<WatchedFigures> = LazyLock::new(WatchedFigures::default);
 static NO_TPROC_C: LazyLock<TprocCFigures> = LazyLock::new(TprocCFigures::default);
 
 impl Row {
@@ -185,6 +191,12 @@ impl Row {
     #[must_use]
     pub fn log_life(&self) -> &LogLifeFigures {
         self.log_life.as_ref().unwrap_or(&NO_LOG_LIFE)
+    }
+
+    /// The figures of a log that was watched; each is `None` of every other run.
+    #[must_use]
+    pub fn watched(&self) -> &WatchedFigures {
+        self.watched.as_ref().unwrap_or(&NO_WATCHED)
     }
 }
 

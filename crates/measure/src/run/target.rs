@@ -4,6 +4,7 @@
 //! Invariants: as of [`crate::run`]. In JSON the facts lie flat in the target; `system` names their
 //! kind.
 
+use super::watched::WatchedFacts;
 use crate::imported::Imported;
 use crate::stack::Stack;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `raw_device`, `null`, `server`, `evidence`.
+    /// `file`, `raw_device`, `null`, `server`, `evidence`, `watched_log`.
     pub kind: String,
     /// The path as the user gave it; the address of a server, without a password.
     pub path: String,
@@ -58,6 +59,8 @@ pub enum TargetFacts {
     Database(DatabaseFacts),
     /// Evidence that others recorded.
     Imported(ImportedFacts),
+    /// A log that somebody else writes.
+    Watched(WatchedFacts),
 }
 
 /// A redo log: its shape, and how it was written.

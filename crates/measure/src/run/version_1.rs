@@ -176,6 +176,7 @@ impl From<RunOfVersion1> for Run {
             rows: old.rows.into_iter().map(row).collect(),
             floor: old.floor,
             placement: None,
+            power_tests: None,
             lab_overhead_ns: old.lab_overhead_ns,
             findings: old.findings,
             validity: old.validity,
@@ -291,6 +292,7 @@ fn row(old: OldRow) -> Row {
         server: None,
         tproc_c: None,
         log_life: None,
+        watched: None,
     };
     for field in &old.not_measured {
         forget(&mut row, field);

@@ -3,15 +3,17 @@
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
 //! on raw devices ([`raw`]), over several directories ([`stripe`]) and as members in several places
 //! (`member_layout`, `members`), with a ring (`ring`), giving up redo behind damage (`salvage`),
-//! looking without opening (`inspect`), archive mode (`archive`), the host that carries out the
-//! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`), members
-//! that return while the log is in use (`resilver`), sessions, tickets and futures of commits that
-//! are not waited for one by one (`ticket`), queues of tickets (`completions`) with their `event`,
-//! the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in
-//! `crate::turn`; nothing here decides when to write.
+//! looking without opening (`inspect`; `blocks`: at single records), archive mode (`archive`), the
+//! host that carries out the writer's actions (`host`), the same with batches in flight while it
+//! waits (`pipeline`), members that return while the log is in use (`resilver`), sessions, tickets
+//! and futures of commits that are not waited for one by one (`ticket`), queues of tickets
+//! (`completions`) with their `event`, the log writer's threads (`lgwr`). Policy is in
+//! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod archive;
 mod back_end;
+#[cfg(feature = "internals")]
+mod blocks;
 mod builder;
 mod completions;
 mod core;
@@ -45,6 +47,8 @@ pub use crate::members::MemberState;
 pub use crate::members::ring::RingState;
 pub use archive::ArchiveMode;
 pub use back_end::BackEnd;
+#[cfg(feature = "internals")]
+pub use blocks::{LogBlocks, RecordFound};
 pub use builder::{Layout, LogBuilder};
 pub use completions::{Completions, QueueFull};
 pub use event::CompletionEvent;

@@ -5,11 +5,11 @@ use super::common::{
     command_line,
 };
 use super::console::{ReportTo, Terminal};
-use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::loads::LoadArgs;
 use super::need::NeedArgs;
 use super::notes::NotesArgs;
 use super::values::{self, Ladder};
-use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain, soak};
 use crate::experiment::console::Console;
 use crate::experiment::ladder;
 use crate::experiment::load::CommitApi;
@@ -70,9 +70,10 @@ pub(crate) struct CheckArgs {
     /// Warm-up time before each row, not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(super) warmup: Option<Nanos>,
-    /// Add a long run of this time after the others, such as 45m, to detect steady state, decay and
-    /// caps. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Only --max-write limits
-    /// how much it writes
+    /// Add a long run of this time after the others, such as 45m, to detect steady state, decay,
+    /// caps and burst credits. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Short
+    /// rows with 8 and 32 jobs follow (a twentieth of this time each, from 2s to 1m): what they
+    /// sustain shows what a cap counts. Only --max-write limits how much they write
     #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = values::soak_time)]
     soak: Option<Nanos>,
     #[command(flatten)]
@@ -134,8 +135,6 @@ impl CheckArgs {
 /// to judge, and kind to the medium.
 const ROW_BYTES: u64 = 4 << 30;
 const QUICK_ROW_BYTES: u64 = 1 << 30;
-/// Name of the long row.
-const SOAK: &str = "soak";
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
@@ -159,6 +158,7 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
         add_sessions(&mut plan.measured.rows, args, need.sessions);
         plan.measured.judgement.need = need;
     }
+    soak::add_rows_behind(&mut plan);
     let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(ExitCode::SUCCESS),
@@ -286,37 +286,13 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
             ..Spec::closed(workload.clone(), jobs, time, warmup)
         }));
     }
-    specs.extend(soak(args, warmup)?.map(|spec| Spec {
+    let soak = soak::row(args.soak, &args.load, warmup)?;
+    specs.extend(soak.map(|spec| Spec {
         api,
         payload,
         ..spec
     }));
     Ok(specs)
-}
-
-/// The long row, if one was asked for. It has a name of its own: its sessions and its rate are not
-/// those of the ladder.
-fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
-    let Some(time) = args.soak else {
-        return match args.load.rate {
-            None => Ok(None),
-            Some(_) => Err(CommandError::usage(
-                "--rate: check measures how much the device can do, in closed loops; use --rate \
-                 with --soak, or with redolab run",
-            )),
-        };
-    };
-    let arrivals = args.load.arrivals(time)?;
-    let jobs = arrivals.map_or(SOAK_JOBS, |_| OPEN_JOBS);
-    let workload = Workload {
-        name: SOAK.to_owned(),
-        ..Workload::standard().swap_remove(0)
-    };
-    Ok(Some(Spec {
-        arrivals,
-        soak: true,
-        ..Spec::closed(workload, jobs, time, warmup)
-    }))
 }
 
 fn text(run: &Run, args: &CheckArgs, style: table::Style) -> String {

@@ -169,8 +169,19 @@ fn traces(
         let place = Path::new("standard output");
         return trace_of(store, &run, number, &mut std::io::stdout().lock(), place);
     };
-    let mut output = OutputFile::begin(path, audience(&run), Existing::Replace, inputs)?;
-    trace_of(store, &run, number, &mut output, path)?;
+    trace_file(store, &run, number, path, inputs)
+}
+
+/// Writes the trace of the row with that number, from 1, to a file.
+pub(super) fn trace_file(
+    store: &Store,
+    run: &Run,
+    number: usize,
+    path: &Path,
+    inputs: &Inputs,
+) -> Result<(), CommandError> {
+    let mut output = OutputFile::begin(path, audience(run), Existing::Replace, inputs)?;
+    trace_of(store, run, number, &mut output, path)?;
     Ok(output.finish()?)
 }
 

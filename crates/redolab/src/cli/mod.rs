@@ -2,9 +2,10 @@
 //! `output`.
 //!
 //! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict of `check` is no (with `--strict`
-//! conditional too), or a condition of `--fail-if` is breached; 4 the run is incomplete or invalid,
-//! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
-//! exit code.
+//! conditional too), a condition of `--fail-if` is breached, or a power test lost something; 4 the
+//! run is incomplete or invalid, the verdict of `check` undetermined, or a power test cannot be
+//! judged; 130 interrupted. Of the commands with runs only `check` turns a verdict into an exit
+//! code.
 
 mod background;
 mod capacity;
@@ -24,6 +25,7 @@ mod matrix;
 mod members;
 mod need;
 mod notes;
+mod powertest;
 mod probe;
 mod question;
 mod redact;
@@ -32,12 +34,14 @@ mod results;
 mod run;
 mod runs;
 mod shell;
+mod soak;
 mod sources;
 mod stored;
 mod summary;
 mod targets;
 mod tproc_c;
 mod values;
+mod watch;
 
 use crate::output::lines::tell;
 use crate::store::StoreError;
@@ -76,6 +80,8 @@ Start here:
   redolab compare --on ssd=/u01 --on hdd=/u02
                                    measure two devices in interleaved rounds, and compare them
   redolab devices                  list the layers of storage below each file system
+  redolab watch --database postgres
+                                   follow the log writes of a running server
   redolab import *.trc             read traces of a production system with slow log file sync
 
 Exit codes:
@@ -83,8 +89,10 @@ Exit codes:
   1    failed
   2    wrong usage, or refused
   3    check: the verdict is no (with --strict also conditional);
-       compare: a condition of --fail-if is met
-  4    the run is incomplete or invalid, or the verdict of check is undetermined
+       compare: a condition of --fail-if is met;
+       powertest: acknowledged writes were lost
+  4    the run is incomplete or invalid, the verdict of check is undetermined, or a power test
+       cannot be judged
   130  interrupted
 Only check turns a verdict into an exit code.";
 
@@ -104,12 +112,16 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Gather evidence: scripts for Oracle, readings of PostgreSQL, MariaDB and devices
     Collect(collect::CollectArgs),
+    /// Follow the log writes of a running database on this machine, without touching it
+    Watch(Box<watch::WatchArgs>),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
     Summary(summary::SummaryArgs),
     /// Rewrite files of evidence without names and SQL, so that they can leave the site
     Redact(redact::RedactArgs),
+    /// Cut the power: does an acknowledged write survive it? Needs a second machine
+    Powertest(powertest::PowerTestArgs),
     /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
     Capacity(capacity::CapacityArgs),
     /// Print the shape, records, end and damage of a log; changes a log only with --accept-loss or
@@ -160,9 +172,11 @@ pub fn run_command(
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Collect(args) => collect::main(&args),
+        Command::Watch(args) => watch::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
         Command::Redact(args) => redact::main(&args),
+        Command::Powertest(args) => powertest::main(&args),
         Command::Capacity(args) => capacity::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),

@@ -13,7 +13,7 @@ use analysis::thresholds::Thresholds;
 use clap::Args;
 use measure::Nanos;
 use measure::judgement::{Need, NeedQuantity, NeedSource};
-use measure::run::Run;
+use measure::run::{Origin, Run};
 use measure::stack::Declaration;
 use std::path::{Path, PathBuf};
 
@@ -34,10 +34,11 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
-    /// Take the need from a production system: from a stored imported run, or from evidence that
-    /// `redolab import` reads (AWR or Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL
-    /// STATUS or pg_stat_wal, ...): commits and redo per second, sessions and the 99th percentile
-    /// of log file sync, as far as it contains them. --commit-rate, --redo-rate and --p99 override
+    /// Take the need from a production system: from a stored run that was imported or watched, or
+    /// from evidence that `redolab import` reads (AWR or Statspack, a trace, two readings of
+    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, ...): commits and redo per second, sessions and
+    /// the 99th percentile of log file sync, as far as it contains them. --commit-rate, --redo-rate
+    /// and --p99 override
     #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]
     need_from: Option<String>,
     /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes
@@ -95,7 +96,7 @@ impl NeedArgs {
         };
         let run = source(name, store, interrupt)?;
         let refused = |why: String| CommandError::usage(format!("--need-from {name}: {why}"));
-        if run.imported.is_none() {
+        if run.imported.is_none() && run.origin != Origin::Watched {
             return Err(refused(
                 "this run was measured by redolab, and shows what a device can do, not what is \
                  needed; name a run that `redolab import` stored, or a file of evidence"
@@ -149,10 +150,15 @@ impl NeedArgs {
     /// # Errors
     /// Names the file, and line and key of what is wrong in it.
     pub(crate) fn thresholds(&self) -> Result<String, CommandError> {
-        let read = |path: &PathBuf| self::read(path).map(|(text, _)| text);
-        let text = self.thresholds.as_ref().map(read).transpose()?;
-        Ok(text.unwrap_or_default())
+        thresholds_text(self.thresholds.as_deref())
     }
+}
+
+/// As [`NeedArgs::thresholds`], of the file at `path`.
+pub(crate) fn thresholds_text(path: Option<&Path>) -> Result<String, CommandError> {
+    let read = |path: &Path| self::read(path).map(|(text, _)| text);
+    let text = path.map(read).transpose()?;
+    Ok(text.unwrap_or_default())
 }
 
 /// Takes a figure of evidence over, with its place.

@@ -35,6 +35,7 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
         rows: Vec::new(),
         floor: Vec::new(),
         placement: None,
+        power_tests: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::sound(),

@@ -27,6 +27,7 @@ use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
 use device::SyncMethod;
 use measure::driver::{Driver, DriverError, DriverKind};
+use measure::power_test::{PowerTestEvidence, StackFingerprint};
 use measure::run::{FloorRow, Run};
 use measure::words::{self, sanitize};
 use std::borrow::Cow;
@@ -56,6 +57,7 @@ pub fn conduct(
     if let Err(failure) = measure(&prepared, &target, console, &mut run, &mut writer) {
         return Err(keep(failure, run, &prepared, &writer, console));
     }
+    run.power_tests = power_tests(store, &run, console)?;
     judge(&mut run, &prepared.thresholds, prepared.not_judged());
     report(&mut run, writer, console)?;
     if let Some(target) = target.path() {
@@ -63,6 +65,27 @@ pub fn conduct(
         target.place.say_what_stays(console, has_log);
     }
     Ok(Some(run))
+}
+
+/// What the power tests in the store show about the device of a run, and about its stack as it is
+/// now. A file that cannot be read is named, and proves nothing.
+fn power_tests(
+    store: &Store,
+    run: &Run,
+    console: &dyn Console,
+) -> Result<Option<PowerTestEvidence>, Failure> {
+    let Some(log) = run.target.redo_log() else {
+        return Ok(None);
+    };
+    if run.target.stack.layers.is_empty() {
+        return Ok(None);
+    }
+    let (cycles, problems) = store.power_cycles()?;
+    for problem in problems {
+        console.say(&format!("A power test cannot be read: {problem}"));
+    }
+    let stack = StackFingerprint::of(&run.target.stack, Some(&log.sync_method));
+    Ok(PowerTestEvidence::of(&stack, &cycles))
 }
 
 /// The plan as far as it can be carried out on `target`. What others made has no floor that could

@@ -11,7 +11,7 @@ use analysis::findings::{self, FindingAxis};
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::{Finding, Scope};
-use measure::run::{Origin, RedoLogFacts, Row, RowCondition, Run, TargetFacts, WorkloadInfo};
+use measure::run::{Origin, Row, RowCondition, Run, TargetFacts, WorkloadInfo};
 use measure::words;
 use measure::workload::{CommitMode, CommitWait, Workload};
 use redo::Error;
@@ -91,6 +91,9 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         run.verdict = None;
         return;
     }
+    if run.origin == Origin::Watched {
+        run.findings.retain(|f| of_waits(f) || of_a_server(f));
+    }
     if let TargetFacts::Database(_) = &run.target.facts {
         run.findings.retain(|f| of_waits(f) || of_a_server(f));
         if !answers_for_its_device(run) {
@@ -113,12 +116,14 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
     let scope = Scope {
         seconds: run.rows.iter().filter_map(|r| r.elapsed_s).sum(),
         bytes_written: run.rows.iter().map(written_bytes).sum(),
-        log_footprint_bytes: run
-            .target
-            .redo_log()
-            .map_or(0, RedoLogFacts::footprint_bytes),
+        log_footprint_bytes: match &run.target.facts {
+            TargetFacts::RedoLog(log) => log.footprint_bytes(),
+            TargetFacts::Watched(log) => log.log_bytes,
+            _ => 0,
+        },
         cache_resident: findings::cache_resident(run, thresholds),
         not_judged,
+        watched: run.origin == Origin::Watched,
     };
     let verdict = analysis::verdict::verdict(run, &run.findings, &run.need, scope);
     run.verdict = Some(verdict);
@@ -128,7 +133,8 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
 fn written_bytes(row: &Row) -> u64 {
     let redo = row.redo();
     let own = redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0);
-    own + row.server().written_bytes.unwrap_or(0)
+    let of_others = row.watched().written_bytes.unwrap_or(0);
+    own + row.server().written_bytes.unwrap_or(0) + of_others
 }
 
 fn add_once(run: &mut Run, id: &str, invalidates: bool, detail: String) {

@@ -91,6 +91,7 @@ fn finding(row: &Row) -> Option<Finding> {
         rows: vec![row.clone()],
         floor: Vec::new(),
         placement: None,
+        power_tests: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::default(),

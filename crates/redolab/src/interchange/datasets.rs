@@ -142,6 +142,8 @@ fn interval(table: &mut Table, i: &Interval) {
     table.real("seconds", Some(i.seconds));
     table.count("commits", Some(i.commits));
     table.count("redo_bytes", i.redo_bytes);
+    table.count("written_bytes", i.written_bytes);
+    table.count("log_writes", i.log_writes);
     table.real("log_file_sync_mean_ns", i.log_file_sync_mean_ns);
     table.count("log_file_sync_p99_ns", i.log_file_sync_p99_ns);
     table.count("log_file_sync_max_ns", i.log_file_sync_max_ns);

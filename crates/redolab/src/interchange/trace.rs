@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::store::events::{Chunk, EventColumn, EventKind, EventReader, Query};
 use analysis::report::utc_time;
 use measure::WaitEvent;
-use measure::run::{Row, Run, SlowLogWrite};
+use measure::run::{Row, Run, SlowLogWrite, TargetFacts, WATCHED_BLOCK_BYTES};
 use measure::words::sanitize;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -82,13 +82,16 @@ pub fn write(
     events: EventReader,
 ) -> Result<(), TraceError> {
     header(out, run, (number, row))?;
-    let log = run.target.redo_log();
     let slow = row.redo().slow_log_writes.as_ref();
     let mut trace = Trace {
         out,
         current: None,
         named: BTreeSet::new(),
-        block_bytes: log.map_or(0, |log| u64::from(log.redo_block_bytes)),
+        block_bytes: match &run.target.facts {
+            TargetFacts::RedoLog(log) => u64::from(log.redo_block_bytes),
+            TargetFacts::Watched(_) => WATCHED_BLOCK_BYTES,
+            _ => 0,
+        },
         warning_ns: slow.map(|slow| slow.threshold_ns),
     };
     for chunk in events {

@@ -14,6 +14,7 @@ pub mod mountstats;
 pub mod sampler;
 pub mod tools;
 pub mod topology;
+pub mod tracefs;
 
 /// `part` of `whole` in percent; zero of nothing.
 fn pct(part: u64, whole: u64) -> f64 {

@@ -45,10 +45,14 @@ impl VerdictWords {
         };
         VerdictWords {
             answer: format!(
-                "{}   durability: {}   performance: {}",
+                "{}   durability: {}   performance: {}{}",
                 verdict.answer.word().to_uppercase(),
                 verdict.durability,
-                verdict.performance
+                verdict.performance,
+                match verdict.scope.watched {
+                    true => "   scope: watched",
+                    false => "",
+                }
             ),
             why,
             envelope: is_known.then(|| {

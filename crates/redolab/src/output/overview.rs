@@ -7,7 +7,8 @@ use super::columns::Columns;
 use super::head::head;
 use super::table::{self, Style};
 use super::{
-    back_end, explain, layers, nodes, placement, rows, slow_writes, tproc_c, verdict, workers,
+    back_end, explain, layers, nodes, placement, rows, slow_writes, tproc_c, verdict, watched,
+    workers,
 };
 use measure::run::Run;
 use measure::words::sanitize;
@@ -32,6 +33,7 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
             true => Some(table::waits(run, style)),
             false => table::other_waits(run, style),
         });
+        parts.extend(watched::text(run, style));
         parts.extend(workers::workers(run, style));
         parts.extend(nodes::nodes(run, style));
         parts.extend(slow_writes::table(run, style));

@@ -300,6 +300,7 @@ pub(crate) mod tests {
             rows: vec![row("LGWR-LAT1", 1), row("LGWR-THR", 64)],
             floor: Vec::new(),
             placement: None,
+            power_tests: None,
             lab_overhead_ns: None,
             findings: Vec::new(),
             validity: Validity::sound(),

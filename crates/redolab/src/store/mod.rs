@@ -10,6 +10,7 @@
 //!     contents.json                   length and CRC32C of each file above and of the manifest
 //!     manifest.json                   the run (`redolab.run/2`): written last, by rename
 //!     notes.json                      label and tags that were noted after it was finished
+//! STORE/powertests/                   judged power cuts (see `powertests`)
 //! ```
 //!
 //! Invariants: a run is complete exactly when its manifest is in place; a finished run is never
@@ -25,6 +26,7 @@ pub mod hlog;
 mod names;
 mod notes;
 mod outline;
+mod powertests;
 mod reader;
 mod recordings;
 mod series;
@@ -276,10 +278,15 @@ fn remove_run(root: &Folder, folder: &Folder, id: &str) -> Result<(), StoreError
     root.sync().map_err(removing)
 }
 
+/// Whether a name in the store is none of a run.
+fn is_reserved(name: &str) -> bool {
+    [MARKER, powertests::POWER_TESTS].contains(&name)
+}
+
 /// Refuses what cannot be the id of a new run: `last` names the youngest one.
 fn run_named(id: &str) -> Result<(), StoreError> {
     named(id)?;
-    if id == LAST || id.starts_with("last~") {
+    if id == LAST || id.starts_with("last~") || is_reserved(id) {
         return Err(StoreError::ReservedName {
             name: id.to_owned(),
         });

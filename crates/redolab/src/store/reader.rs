@@ -167,7 +167,7 @@ impl Store {
         let names = self.root.names().map_err(|e| self.failed("listing", e))?;
         let mut entries: Vec<Entry> = names
             .into_iter()
-            .filter(|name| is_name(name) && name != super::MARKER)
+            .filter(|name| is_name(name) && !super::is_reserved(name))
             .map(|id| self.entry(id))
             .collect();
         entries.sort_by(|a, b| a.age().cmp(&b.age()));

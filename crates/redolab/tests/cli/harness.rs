@@ -344,6 +344,11 @@ impl LoopVolume {
         &self.mount.at
     }
 
+    /// The loop device.
+    pub fn device(&self) -> &str {
+        self.device.as_deref().expect("attached")
+    }
+
     /// The power goes: nothing that is not on the device is ever written to it.
     pub fn cut(&self) {
         let at = self.path().display().to_string();

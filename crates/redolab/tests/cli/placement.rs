@@ -76,6 +76,7 @@ fn runs_without_it_are_still_read() {
     let without: Run = serde_json::from_value(json).expect("a run");
     let expected = Run {
         placement: None,
+        power_tests: None,
         ..with
     };
     assert_eq!(without, expected);

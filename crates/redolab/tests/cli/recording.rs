@@ -329,6 +329,7 @@ pub fn sound_run(stack: Stack) -> Run {
             floor("buffered", 64 << 20, 9e7, 8e7),
         ],
         placement: None,
+        power_tests: None,
         lab_overhead_ns: Some(2_000.0),
         findings: Vec::new(),
         validity: Validity::sound(),

@@ -10,14 +10,17 @@ use measure::judgement::{
     Verdict, Weight,
 };
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
+use measure::power_test::{
+    CutKind, LossClass, OtherStackSeries, PowerTestEvidence, PowerTestSeries, StackFingerprint,
+};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
     DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, MemberFacts,
     NfsRequests, NodeFigures, OpenLoopFigures, Origin, PlaceFigures, PlacementFigures,
     ProcessorFigures, ProcessorInterrupts, RecordedSyncSwitch, RedoFigures, RedoLogFacts,
     RedoWorkload, Row, RowCondition, Run, SCHEMA, ServerFigures, SlowLogWrite, SlowLogWrites,
-    StripeFacts, Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, WaitParts, Worker,
-    WorkloadInfo,
+    StripeFacts, Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, WaitParts,
+    WatchedFigures, WatchedLayers, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -34,6 +37,37 @@ pub fn histogram(seed: u64, n: u64) -> Histogram {
     h
 }
 
+fn power_tests() -> PowerTestEvidence {
+    let stack = |method| {
+        let layers = Stack {
+            layers: vec![layer()],
+            depths: vec![0],
+            ..Stack::default()
+        };
+        StackFingerprint::of(&layers, Some(method))
+    };
+    let series = |method| PowerTestSeries {
+        stack: stack(method),
+        kinds: vec![CutKind::HostPower, CutKind::GuestReset],
+        cuts: 5,
+        other_cuts: 1,
+        acknowledgements: 600,
+        acknowledgements_of_cuts: 500,
+        lost: 2,
+        refuted_cuts: 1,
+        classes: vec![LossClass::TornSector],
+        last: "2026-11-24T10:05:00.000Z".to_owned(),
+        hypervisor: Some("KVM".to_owned()),
+    };
+    PowerTestEvidence {
+        same: Some(series("direct")),
+        others: vec![OtherStackSeries {
+            changes: stack("direct").changes_from(&stack("dsync")),
+            series: series("dsync"),
+        }],
+    }
+}
+
 fn layer() -> Layer {
     let text = |s: &str| Some(s.to_owned());
     Layer {
@@ -48,6 +82,8 @@ fn layer() -> Layer {
         model: text("m"),
         vendor: text("v"),
         firmware: text("f"),
+        serial: text("S1"),
+        wwid: text("eui.1"),
         controller: text("ahci"),
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4096),
@@ -174,9 +210,43 @@ fn verdict() -> Verdict {
             log_footprint_bytes: 1 << 30,
             cache_resident: true,
             not_judged: vec!["power loss".to_owned()],
+            watched: true,
         },
         reasons: vec![finding()],
         summary: "s".to_owned(),
+    }
+}
+
+fn watched(h: &Histogram) -> WatchedFigures {
+    WatchedFigures {
+        log_writes: Some(9),
+        write_calls: Some(12),
+        written_bytes: Some(98_304),
+        device_bytes: Some(102_400),
+        device_requests: Some(13),
+        bytes_per_write: Some(10_922.7),
+        commits_per_write: Some(3.5),
+        write_call: Some(h.stats()),
+        flush: Some(h.stats()),
+        size_bytes: Some(h.stats()),
+        between_writes: Some(h.stats()),
+        device_write: Some(h.stats()),
+        device_flush: Some(h.stats()),
+        layers: Some(WatchedLayers {
+            log_writes: 9,
+            device_write_ns: 300.5,
+            device_flush_ns: 500.0,
+            file_system_ns: 20.25,
+        }),
+        other_flushes: Some(1),
+        left_out_writes: Some(2),
+        filled_bytes: Some(1 << 24),
+        not_flushed: Some(0),
+        server_writes: Some(12),
+        server_flushes: Some(9),
+        events: Some(90),
+        lost_events: Some(0),
+        notes: vec!["a note".to_owned()],
     }
 }
 
@@ -233,6 +303,8 @@ pub fn row(h: &Histogram) -> Row {
             rss_bytes: Some(1 << 24),
             backlog: Some(5),
             redo_bytes: Some(6),
+            written_bytes: Some(12),
+            log_writes: Some(13),
             log_file_sync_mean_ns: Some(7.0),
             log_file_sync_p99_ns: Some(1),
             log_file_sync_max_ns: Some(8),
@@ -365,6 +437,7 @@ pub fn row(h: &Histogram) -> Row {
             neighbour_fsync_p99_us: Some(800.0),
             neighbour_fsync_max_us: Some(900.0),
         }),
+        watched: Some(watched(h)),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
             tpm: Some(50_323.0),
@@ -584,6 +657,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 run_queue_pct: Some(0.5),
             }],
         }),
+        power_tests: Some(power_tests()),
         lab_overhead_ns: Some(900.5),
         findings: vec![finding()],
         validity,

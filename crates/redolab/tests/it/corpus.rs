@@ -13,6 +13,8 @@ mod redo_recovery;
 mod store_hlog;
 #[path = "../../../../fuzz/promises/store_run.rs"]
 mod store_run;
+#[path = "../../../../fuzz/promises/trace_ring.rs"]
+mod trace_ring;
 #[path = "../../../../fuzz/promises/unpack.rs"]
 mod unpack;
 
@@ -55,6 +57,11 @@ fn interval_logs_bear_their_corpus() {
 #[test]
 fn the_store_bears_its_corpus() {
     each("store-run", store_run::bear);
+}
+
+#[test]
+fn pages_of_the_trace_bear_their_corpus() {
+    each("trace-ring", trace_ring::bear);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #[path = "../../../drivers/tests/postgres/server.rs"]
 #[expect(dead_code, reason = "what tests of sessions need")]
-mod server;
+pub mod server;
 
 use crate::harness::{Place, is_root, schema_problems};
 use crate::secrets::expect_no_file_with;

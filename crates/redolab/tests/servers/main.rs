@@ -14,3 +14,5 @@ mod private;
 mod private_tproc_c;
 mod secrets;
 mod turn;
+mod watch;
+mod watch_files;

@@ -2,7 +2,7 @@
 
 #[path = "../../../drivers/tests/mariadb/server.rs"]
 #[expect(dead_code, reason = "what tests of sessions need")]
-mod server;
+pub mod server;
 
 use crate::harness::Place;
 use crate::secrets::expect_no_file_with;

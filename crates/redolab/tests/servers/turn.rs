@@ -19,6 +19,12 @@ impl<T> InTurn<T> {
     }
 }
 
+impl<T> std::ops::DerefMut for InTurn<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.it
+    }
+}
+
 impl<T> std::ops::Deref for InTurn<T> {
     type Target = T;
 

@@ -143,6 +143,16 @@ entries! {
         .rule("any loss", STACK_RULE)
         .advice("Do not put redo here.")
         .at(FigureAnchor::Trust);
+    DURABILITY_PARTLY_TESTED = CatalogueEntry::new("durability.partly_tested", High,
+        "A power test lost nothing, but none of its cuts took the power from every cache below the log.")
+        .rule("only cuts of the host's or the device's power make durability tested", STACK_RULE)
+        .advice("Repeat the power test with cuts of the host's or the device's power (redolab powertest).")
+        .at(FigureAnchor::Trust);
+    DURABILITY_STACK_CHANGED = CatalogueEntry::new("durability.stack_changed", High,
+        "A power test was made on this device, but in another stack: a layer, an option, the firmware, a cache setting or the sync method is different.")
+        .rule("a power test holds for the stack that it was made on", STACK_RULE)
+        .advice("Repeat the power test on the stack as it is now, or measure with the sync method that was tested (--sync-method).")
+        .at(FigureAnchor::Stack);
     DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High,
         "The kernel treats the disk as write-through, and sent fewer flushes than were requested.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")

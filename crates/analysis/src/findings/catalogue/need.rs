@@ -5,17 +5,17 @@ use measure::judgement::Confidence::{High, Medium};
 
 entries! {
     NEED_COMMIT_RATE = CatalogueEntry::new("need.commit_rate", Medium,
-        "The needed commits per second (--commit-rate, at the latency that --p99 allows), compared with what LGWR-LAT1 reached.")
+        "The needed commits per second (--commit-rate, at the latency that --p99 allows), compared with what LGWR-LAT1 reached, or with what was sustained after a soak had drained burst credits.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, more commits per log write, or several logs.")
         .at(FigureAnchor::Throughput);
     NEED_REDO_RATE = CatalogueEntry::new("need.redo_rate", Medium,
-        "The needed redo per second (--redo-rate), compared with the rate that was reached: behind a RAID controller the rate of its disks, on a cloud volume the rate after a soak.")
+        "The needed redo per second (--redo-rate), compared with the rate that was reached: behind a RAID controller the rate of its disks, on a cloud volume the rate after a soak, and after burst credits were drained what was sustained then.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, more commits per log write, or several logs.")
         .at(FigureAnchor::Throughput);
     NEED_P99 = CatalogueEntry::new("need.p99", Medium,
-        "The needed 99th percentile of log file sync (--p99), compared with the lowest that LGWR-LAT1 reached.")
+        "The needed 99th percentile of log file sync (--p99), compared with the lowest that LGWR-LAT1 reached, or that was sustained after a soak had drained burst credits.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);

@@ -138,6 +138,11 @@ entries! {
         .limit("fall from level to level", &["step_pct", "steady_min_s"])
         .advice("Possible causes are spent burst credits and a full fast cache. The lower level is the sustained rate.")
         .at(FigureAnchor::Seconds);
+    STEADY_BUCKET = CatalogueEntry::new("steady.bucket", Medium,
+        "A soak drained burst credits (a token bucket): the rate fell to an even level that more sessions do not raise. Rate of burst and refill, size of the bucket, when it was empty, and whether it counts requests or bytes.")
+        .limit("fall from the burst to an even level, and what is counted while sessions grow", &["step_pct", "cap_flat_pct", "bucket_depth_pct", "steady_min_s"])
+        .advice("Plan with the sustained rate: provision it for the need, or a bucket that lasts for the longest peak.")
+        .at(FigureAnchor::Seconds);
     STEADY_CAP = CatalogueEntry::new("steady.cap", Low,
         "Throughput is on a flat plateau while latency grows with depth: a provisioned cap.")
         .limit("change of the rate while depth and latency grow", &["cap_flat_pct"])

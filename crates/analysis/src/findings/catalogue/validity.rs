@@ -68,4 +68,8 @@ entries! {
         "Another program recorded the figures; what it did not record is not judged.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
+    ORIGIN_WATCHED = CatalogueEntry::new("origin.watched", High,
+        "The figures are of the log writes of a running database under the load that it had.")
+        .rule("a watched log shows what happened, not what its device can carry", "redolab")
+        .advice("Run `redolab check` on a device of the same kind that may be loaded to see what it can carry.");
 }

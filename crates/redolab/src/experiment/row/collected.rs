@@ -139,11 +139,13 @@ pub(super) fn collect(
         }
     }
     let window = TimeWindow::of(all.utc_ns(start), end.since(start).0);
-    let observed = lab.target.driver.block_bytes().is_some();
+    let block_bytes = lab.target.driver.block_bytes().map(u64::from);
+    let observed = block_bytes.is_some();
     all.intervals.push(IntervalRecord {
         window,
         commits: foreground.latency.count(),
         redo_bytes: observed.then_some(background.redo_bytes),
+        written_bytes: block_bytes.map(|bytes| background.blocks.saturating_mul(bytes)),
         sync: WaitPeak::of(&foreground.sync),
         sync_p99_ns: foreground.sync.quantile(0.99),
         write: WaitPeak::of(&background.write),

@@ -1,0 +1,285 @@
+//! From sessions to the server: acknowledgements are queued, sent together, and kept before more
+//! than a bounded number is waiting.
+//!
+//! Invariants: one thread uses the connection; when it breaks, nothing is sent or queued any more,
+//! and everybody learns why; a session that finds its queue full waits, it never drops anything.
+//!
+//! What it must not know: what was written, and how.
+
+use super::channel::{ChannelError, HEARTBEAT, PATIENCE, PowerChannel};
+use super::identity::{jump, read_clocks};
+use super::messages::{self, ACKS_MAX, Message, PowerAck, PowerRequest, PowerResponse, TestNote};
+use super::messages::{encode, encode_acks};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Acknowledgements of a session that wait to be sent, at most.
+const LANE_MAX: usize = 4096;
+/// Between two messages of acknowledgements: what comes meanwhile goes into one.
+const PAUSE: Duration = Duration::from_millis(2);
+/// A session whose queue is full looks again so often.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+/// Clocks are compared so often.
+const CLOCKS: Duration = Duration::from_secs(1);
+
+/// The connection's share of a writer that is over.
+pub(super) struct SentAcks {
+    /// Acknowledgements that the server kept.
+    pub(super) kept: u64,
+    /// Why the connection broke; `None` where it did not.
+    pub(super) broken: Option<String>,
+}
+
+/// What sessions and the thread of the connection share.
+pub(super) struct AckQueue {
+    lanes: Vec<Mutex<Vec<PowerAck>>>,
+    /// Everything acknowledged so far, sent or not.
+    count: AtomicU64,
+    kept: AtomicU64,
+    is_broken: AtomicBool,
+    why: Mutex<Option<String>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl AckQueue {
+    /// The connection is broken: nothing that is acknowledged now counts.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Acquire)
+    }
+
+    /// Acknowledgements so far, sent or not: all that they stand for is durable.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// The number of the next acknowledgement, for what has just become durable.
+    pub(super) fn number(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Queues an acknowledgement of session `lane`. False where the connection is broken.
+    pub(super) fn push(&self, lane: usize, ack: PowerAck) -> bool {
+        loop {
+            if self.is_broken() {
+                return false;
+            }
+            let mut queued = held(&self.lanes[lane]);
+            if queued.len() < LANE_MAX {
+                queued.push(ack);
+                return true;
+            }
+            drop(queued);
+            std::thread::sleep(FULL_PAUSE);
+        }
+    }
+
+    fn take_all(&self, out: &mut Vec<PowerAck>) {
+        out.clear();
+        self.lanes
+            .iter()
+            .for_each(|lane| out.append(&mut held(lane)));
+    }
+
+    fn broke(&self, why: String) {
+        held(&self.why).get_or_insert(why);
+        self.is_broken.store(true, Ordering::Release);
+    }
+}
+
+/// A request with the place for its answer.
+type Asked = (PowerRequest, SyncSender<Result<(), String>>);
+
+/// The thread that uses the connection.
+pub(super) struct AckSender {
+    pub(super) queue: Arc<AckQueue>,
+    requests: SyncSender<Asked>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+/// Asks the server through the thread of the connection.
+#[derive(Clone)]
+pub(super) struct AckRequests(SyncSender<Asked>);
+
+impl AckRequests {
+    /// Has the server do something, and waits until it is durable there.
+    ///
+    /// # Errors
+    /// The connection is broken, or the server refused.
+    pub(super) fn ask(&self, request: PowerRequest) -> Result<(), String> {
+        const GONE: &str = "the connection to the server is broken";
+        let (answer, answered) = sync_channel(1);
+        let sent = self.0.send((request, answer));
+        sent.map_err(|_| GONE.to_owned())?;
+        answered.recv().unwrap_or_else(|_| Err(GONE.to_owned()))
+    }
+}
+
+impl AckSender {
+    /// Takes over the connection, for so many sessions.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start(channel: PowerChannel, lanes: usize) -> std::io::Result<AckSender> {
+        let queue = Arc::new(AckQueue {
+            lanes: (0..lanes).map(|_| Mutex::default()).collect(),
+            count: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
+            is_broken: AtomicBool::new(false),
+            why: Mutex::default(),
+        });
+        let (requests, asked) = sync_channel(lanes + 4);
+        let shared = Arc::clone(&queue);
+        let thread = std::thread::Builder::new()
+            .name("acknowledgements".to_owned())
+            .spawn(move || {
+                if let Err(e) = send_all(channel, &shared, &asked) {
+                    shared.broke(e.to_string());
+                }
+            })?;
+        Ok(AckSender {
+            queue,
+            requests,
+            thread,
+        })
+    }
+
+    /// For those who ask the server.
+    pub(super) fn requests(&self) -> AckRequests {
+        AckRequests(self.requests.clone())
+    }
+
+    /// Sends what is still queued, reports how the writer ends, and gives the connection up. All
+    /// others that ask have ended before.
+    pub(super) fn finish(self, end: TestNote) -> SentAcks {
+        let note = PowerRequest::Note(end);
+        // A broken connection is reported below.
+        let _ = self.requests().ask(note);
+        drop(self.requests);
+        let died = self.thread.join().is_err();
+        let mut broken = held(&self.queue.why).take();
+        if died {
+            broken.get_or_insert_with(|| "the thread of the connection has panicked".to_owned());
+        }
+        SentAcks {
+            kept: self.queue.kept.load(Ordering::Acquire),
+            broken,
+        }
+    }
+}
+
+/// Sends acknowledgements and requests until nobody can ask any more.
+fn send_all(
+    mut channel: PowerChannel,
+    queue: &AckQueue,
+    asked: &Receiver<Asked>,
+) -> Result<(), ChannelError> {
+    let mut acks = Vec::new();
+    let (mut last, mut compared) = (Instant::now(), Instant::now());
+    let mut clocks = read_clocks();
+    loop {
+        let request = asked.recv_timeout(PAUSE);
+        queue.take_all(&mut acks);
+        for some in acks.chunks(ACKS_MAX) {
+            channel.send(&encode_acks(some))?;
+            if let PowerResponse::Kept(count) = answer(&mut channel)? {
+                queue.kept.store(count, Ordering::Release);
+            }
+            last = Instant::now();
+        }
+        match request {
+            Ok((request, answered)) => {
+                let outcome = ask(&mut channel, &request);
+                let text = outcome.as_ref().err().map(ToString::to_string);
+                // Who asked may have given up.
+                let _ = answered.send(text.map_or(Ok(()), Err));
+                outcome?;
+                last = Instant::now();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if last.elapsed() >= HEARTBEAT {
+            ask(&mut channel, &PowerRequest::Ping)?;
+            last = Instant::now();
+        }
+        if compared.elapsed() >= CLOCKS {
+            let now = read_clocks();
+            if let Some(jumped) = jump(clocks, now) {
+                ask(
+                    &mut channel,
+                    &PowerRequest::Note(TestNote::ClockJumped(jumped)),
+                )?;
+            }
+            (clocks, compared) = (now, Instant::now());
+        }
+    }
+}
+
+/// Sends a request that is answered with nothing but that it is done.
+pub(super) fn ask(
+    channel: &mut PowerChannel,
+    request: &PowerRequest,
+) -> Result<PowerResponse, ChannelError> {
+    let body = encode(request);
+    let body = body.ok_or_else(|| channel.unusable("a request is too long".to_owned()))?;
+    channel.send(&body)?;
+    answer(channel)
+}
+
+/// The server's answer; a refusal is an error.
+fn answer(channel: &mut PowerChannel) -> Result<PowerResponse, ChannelError> {
+    let body = channel.receive(PATIENCE)?;
+    let body = body.ok_or_else(|| ChannelError::Closed {
+        peer: channel.peer().to_owned(),
+    })?;
+    match messages::decode(&body) {
+        Ok(Message::Json(PowerResponse::Refused(reason))) => Err(ChannelError::Refused {
+            peer: channel.peer().to_owned(),
+            reason: measure::words::sanitize::line(&reason),
+        }),
+        Ok(Message::Json(answer)) => Ok(answer),
+        Ok(Message::Acks(_)) => {
+            Err(channel.unusable("nobody asked for acknowledgements".to_owned()))
+        }
+        Err(what) => Err(channel.unusable(what)),
+    }
+}
+
+/// Everything acknowledged of a test that is asked for.
+///
+/// # Errors
+/// The connection, or the server's refusal.
+pub(super) fn fetch(
+    channel: &mut PowerChannel,
+    test_id: &str,
+) -> Result<Vec<PowerAck>, ChannelError> {
+    let mut all: Vec<PowerAck> = Vec::new();
+    loop {
+        let request = PowerRequest::Fetch {
+            test_id: test_id.to_owned(),
+            from: all.len() as u64,
+        };
+        let body = encode(&request).unwrap_or_default();
+        channel.send(&body)?;
+        let body = channel.receive(PATIENCE)?;
+        let body = body.ok_or_else(|| ChannelError::Closed {
+            peer: channel.peer().to_owned(),
+        })?;
+        match messages::decode::<PowerResponse>(&body) {
+            Ok(Message::Acks(acks)) if acks.is_empty() => return Ok(all),
+            Ok(Message::Acks(acks)) => all.extend(acks),
+            Ok(Message::Json(PowerResponse::Refused(reason))) => {
+                let peer = channel.peer().to_owned();
+                let reason = measure::words::sanitize::line(&reason);
+                return Err(ChannelError::Refused { peer, reason });
+            }
+            Ok(Message::Json(_)) => return Err(channel.unusable("no acknowledgements".to_owned())),
+            Err(what) => return Err(channel.unusable(what)),
+        }
+    }
+}

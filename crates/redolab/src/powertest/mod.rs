@@ -1,0 +1,76 @@
+//! Power tests: does an acknowledged write survive a power cut on this device?
+//!
+//! What lives here: a writer (`write`) that commits unique records on the device under test and
+//! sends each acknowledgement to a server on another machine; the server (`serve`), which keeps
+//! them durably (`keep`); and, after the restart, the reader (`verify`) that looks for
+//! everything acknowledged and has it judged (`judge`). `channel` and `messages` are the protocol
+//! between them, `identity` what is known about machine and device.
+//!
+//! Invariants: an acknowledgement is sent only after the commit returned, and is kept only after
+//! the server's own commit returned; what was in flight at the cut counts for nothing; nothing that
+//! comes after a broken connection counts; before a place may be overwritten the server has
+//! answered that nobody asks for it any more.
+//!
+//! What it must not know: command lines, and what a result means for a verdict.
+
+mod acks;
+pub mod channel;
+mod cut;
+mod find;
+mod find_raw;
+mod folder;
+pub mod identity;
+pub mod judge;
+mod keep;
+pub mod messages;
+mod pressure;
+mod raw;
+mod records;
+mod serve;
+mod sessions;
+mod verify;
+mod write;
+
+pub use cut::PowerSwitch;
+pub use serve::{ServeOrder, serve};
+pub use verify::{VerifyOrder, verify};
+pub use write::{PlantedWriterBug, RawWrites, WriteOrder, WrittenUntil, write};
+
+use crate::store::StoreError;
+
+/// Why a part of a power test ends.
+#[derive(Debug, thiserror::Error)]
+pub enum PowerTestError {
+    /// What was asked for cannot be, or is refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The test cannot be judged, and what to do.
+    #[error("cannot be judged: {0}")]
+    Unjudged(String),
+    /// Something failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The connection to the server, or the server's answer.
+    #[error("{0}")]
+    Channel(#[from] channel::ChannelError),
+    /// The log failed.
+    #[error("{0}")]
+    Log(#[from] redo::Error),
+    /// A device or its files failed.
+    #[error("{0}")]
+    Device(#[from] device::DeviceError),
+    /// The run store refused.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl PowerTestError {
+    /// The system refused `what`.
+    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> PowerTestError {
+        let what = what.to_string();
+        move |source| PowerTestError::Failed(format!("{what}: {source}"))
+    }
+}

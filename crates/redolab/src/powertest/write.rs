@@ -1,0 +1,498 @@
+//! The writer: makes a test known to the server, makes its files, and writes until the power goes.
+//!
+//! Invariants: who, where and what is durable on the server before the first write; when the
+//! connection breaks the writer stops, and says that nothing after it counts; an end of its own is
+//! noted beside the files and on the server, so that it is never taken for a cut.
+
+use super::acks::{AckSender, SentAcks, ask};
+use super::channel::{PowerChannel, PowerToken};
+use super::folder::TestFolder;
+use super::identity::{TestedPlace, read_clocks};
+use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote, TestedFiles, TestedLog};
+use super::raw::{self, RawFile};
+use super::records::TestId;
+use super::sessions::{self, SessionPlan};
+use super::{PowerTestError, pressure};
+use crate::safety::{self, PlannedWrites, VolumeRoom};
+use crate::signals::Interrupt;
+use crate::store::now_rfc3339;
+use device::SyncMethod;
+use measure::power_test::StackFingerprint;
+use measure::words;
+use redo::format::LifeId;
+use redo::{Log, Options, Shape};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// When a writer ends by itself; the power ends it otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenUntil {
+    /// After this time of writing.
+    pub time: Option<Duration>,
+    /// After so many commits of all sessions together.
+    pub commits: Option<u64>,
+}
+
+/// Raw writes instead of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawWrites {
+    /// Bytes of each write; each is a multiple of 4096.
+    pub sizes: Vec<u32>,
+    /// Files of each size.
+    pub files: u32,
+}
+
+/// A bug that a test plants in the writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlantedWriterBug {
+    /// None.
+    #[default]
+    None,
+    /// It acknowledges before the commit returned.
+    AcknowledgeBeforeCommit,
+}
+
+/// What the writer does.
+pub struct WriteOrder<'a> {
+    /// The directory on the device under test.
+    pub path: PathBuf,
+    /// Host and port of the server.
+    pub server: String,
+    /// The secret.
+    pub token: PowerToken,
+    /// Sessions that commit.
+    pub jobs: u32,
+    /// When it ends by itself.
+    pub until: WrittenUntil,
+    /// Shape of the log; of raw writes the size of each file.
+    pub shape: Shape,
+    /// How writes are made durable.
+    pub sync_method: SyncMethod,
+    /// Bytes of each record.
+    pub payload_bytes: u32,
+    /// Raw writes instead of a log.
+    pub raw: Option<RawWrites>,
+    /// Bytes of a file that keeps the page cache busy.
+    pub pressure_bytes: Option<u64>,
+    /// An earlier test of this path that was not verified is given up.
+    pub abandon: bool,
+    /// A bug.
+    pub planted: PlantedWriterBug,
+    /// Takes lines about what happens.
+    pub say: &'a (dyn Fn(&str) + Sync),
+    /// Ends it.
+    pub interrupt: Interrupt,
+}
+
+/// What a writer that ended by itself did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenTest {
+    /// The test.
+    pub test_id: String,
+    /// Acknowledgements that the server kept.
+    pub acknowledged: u64,
+    /// From the first to the last commit.
+    pub elapsed: Duration,
+    /// Why it ended.
+    pub why: String,
+}
+
+/// What stops the threads of a writer.
+#[derive(Debug, Default)]
+pub(super) struct StopFlags {
+    asked: AtomicBool,
+    over: AtomicBool,
+    /// Commits that may still be begun; without a limit it never gets low.
+    left: AtomicU64,
+    /// Checkpoints that moved.
+    pub(super) switches: AtomicU64,
+}
+
+impl StopFlags {
+    fn new(commits: Option<u64>) -> StopFlags {
+        StopFlags {
+            left: AtomicU64::new(commits.unwrap_or(u64::MAX)),
+            ..StopFlags::default()
+        }
+    }
+
+    /// Sessions stop.
+    pub(super) fn ask(&self) {
+        self.asked.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// All sessions have stopped.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Takes one of the commits that are left.
+    pub(super) fn may_commit(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        let taken = self
+            .left
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+        taken.is_ok()
+    }
+}
+
+/// Writes until the power goes, or the time is over.
+///
+/// # Errors
+/// What refuses or ends it: the path, the server, the network, the device.
+pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
+    let place = TestedPlace::of(&order.path)?;
+    let folder = TestFolder::take(&order.path)?;
+    let mut channel = PowerChannel::connect(&order.server, &order.token)?;
+    let drawn = LifeId::draw().map_err(PowerTestError::system("drawing an identity"))?;
+    let test = TestId(drawn.bytes());
+    open_test(order, &place, test, &mut channel)?;
+    let begun = begin(order, &folder, test, &mut channel);
+    let begun = match begun {
+        Ok(begun) => begun,
+        Err(e) => {
+            // The server should not wait for a test that never began. The error is what counts.
+            let note = TestNote::Ended("it could not begin".to_owned());
+            let _ = folder.note_end("it could not begin");
+            let _ = ask(&mut channel, &PowerRequest::Note(note));
+            return Err(e);
+        }
+    };
+    (order.say)(&format!(
+        "Test {test}: writing to {}; cut the power at any time.",
+        folder.folder.path().display()
+    ));
+    run(order, &folder, test, begun, channel)
+}
+
+/// Makes the test known to the server.
+fn open_test(
+    order: &WriteOrder<'_>,
+    place: &TestedPlace,
+    test: TestId,
+    channel: &mut PowerChannel,
+) -> Result<(), PowerTestError> {
+    let shown = order.path.canonicalize();
+    let shown = shown.map_err(PowerTestError::system(order.path.display()))?;
+    let method = order.sync_method.name();
+    let mut new = NewTest {
+        test_id: test.to_string(),
+        opened: now_rfc3339(),
+        machine_id: place.machine_id.clone(),
+        boot_id: place.boot_id.clone(),
+        clock: read_clocks(),
+        path: shown.display().to_string(),
+        mount_point: place.mount_point.clone(),
+        mode: match order.raw {
+            None => "redo log".to_owned(),
+            Some(_) => "raw writes".to_owned(),
+        },
+        jobs: order.jobs,
+        payload_bytes: order.payload_bytes,
+        sync_method: method.to_owned(),
+        fingerprint: StackFingerprint::of(&place.stack, Some(method)),
+        stack: Some(place.stack.clone()),
+        abandon: order.abandon,
+    };
+    let (device, basis) = (new.fingerprint.identity.in_words(), &place.stack.hypervisor);
+    (order.say)(&format!("Device under test: {device}."));
+    if let Some(hypervisor) = basis {
+        (order.say)(&format!(
+            "This is a virtual machine ({hypervisor}): the test covers what its host does at the cut, \
+             and a reset of the guest is not a cut of the host's power."
+        ));
+    }
+    if super::messages::encode(&PowerRequest::Open(Box::new(new.clone()))).is_none() {
+        new.stack = None;
+    }
+    ask(channel, &PowerRequest::Open(Box::new(new)))?;
+    Ok(())
+}
+
+/// What is written to, ready.
+enum Begun {
+    Log(Box<Log>),
+    Raw(Vec<RawFileShape>),
+}
+
+/// Makes the files, and has the server keep what they are.
+fn begin(
+    order: &WriteOrder<'_>,
+    folder: &TestFolder,
+    test: TestId,
+    channel: &mut PowerChannel,
+) -> Result<Begun, PowerTestError> {
+    folder.begin(&test.to_string())?;
+    check_room(order, folder)?;
+    let cancel = || order.interrupt.requested();
+    let (begun, files) = match &order.raw {
+        None => make_log(order, folder, &cancel)?,
+        Some(raw) => {
+            let shapes = raw::shapes(&raw.sizes, raw.files, order.shape.file_bytes);
+            for (seed, shape) in (1..).zip(&shapes) {
+                raw::make(&folder.folder, shape, seed, &cancel)?;
+            }
+            (Begun::Raw(shapes.clone()), TestedFiles::Raw(shapes))
+        }
+    };
+    ask(channel, &PowerRequest::Files(files))?;
+    Ok(begun)
+}
+
+fn make_log(
+    order: &WriteOrder<'_>,
+    folder: &TestFolder,
+    cancel: &dyn Fn() -> bool,
+) -> Result<(Begun, TestedFiles), PowerTestError> {
+    let directory = folder.folder.directory();
+    let builder = Log::builder(directory).shape(order.shape).cancel(cancel);
+    match builder.create() {
+        Err(_) if cancel() => return Err(PowerTestError::Interrupted),
+        made => drop(made?),
+    }
+    let options = Options::default().sync_method(order.sync_method);
+    let (log, _) = Log::builder(directory).options(options).open()?;
+    let (control, _) = Log::inspect(folder.folder.path())?;
+    let geometry = control.geometry;
+    let life = control
+        .current()
+        .life
+        .map(LifeId::bytes)
+        .unwrap_or_default();
+    if u64::from(order.payload_bytes) > log.max_record_bytes() {
+        return Err(PowerTestError::Refused(format!(
+            "--payload {}: records have at most {} bytes; raise --log-file-size",
+            order.payload_bytes,
+            log.max_record_bytes()
+        )));
+    }
+    let files = TestedFiles::Log(TestedLog {
+        log_id: TestId(control.log_id.0).to_string(),
+        life_id: TestId(life).to_string(),
+        block_bytes: geometry.block_bytes,
+        seal_blocks: geometry.seal_blocks,
+        groups: geometry.groups,
+        blocks_per_group: geometry.blocks_per_group,
+        header_bytes: geometry.header_bytes,
+        file_bytes: geometry.file_bytes,
+    });
+    Ok((Begun::Log(Box::new(log)), files))
+}
+
+/// Says what will be written, and refuses what would fill the volume.
+fn check_room(order: &WriteOrder<'_>, folder: &TestFolder) -> Result<(), PowerTestError> {
+    let shown = order.path.display();
+    let room = VolumeRoom::of(folder.folder.directory());
+    let room = room.map_err(PowerTestError::system(&shown))?;
+    let files = match &order.raw {
+        None => u64::from(order.shape.groups),
+        Some(raw) => raw.sizes.len() as u64 * u64::from(raw.files),
+    };
+    let log_bytes = files.saturating_mul(order.shape.file_bytes);
+    let bytes = log_bytes.saturating_add(order.pressure_bytes.unwrap_or(0));
+    let plan = PlannedWrites {
+        footprint_bytes: bytes,
+        log_files: files,
+        log_file_bytes: order.shape.file_bytes,
+        ..PlannedWrites::default()
+    };
+    safety::check_plan(&plan, room)
+        .map_err(|e| PowerTestError::Refused(format!("{shown}: {e}")))?;
+    (order.say)(&format!(
+        "Files of {} are made, and overwritten until the writer ends.",
+        words::size(bytes)
+    ));
+    Ok(())
+}
+
+/// Writes until something ends it.
+fn run(
+    order: &WriteOrder<'_>,
+    folder: &TestFolder,
+    test: TestId,
+    begun: Begun,
+    channel: PowerChannel,
+) -> Result<WrittenTest, PowerTestError> {
+    let lanes = match &begun {
+        Begun::Log(_) => order.jobs as usize,
+        Begun::Raw(shapes) => shapes.len(),
+    };
+    let sender = AckSender::start(channel, lanes);
+    let sender = sender.map_err(PowerTestError::system("starting a thread"))?;
+    let stop = Arc::new(StopFlags::new(order.until.commits));
+    let started = Instant::now();
+    let (outcome, elapsed) = std::thread::scope(|scope| {
+        if let Some(bytes) = order.pressure_bytes {
+            let stop = &stop;
+            scope.spawn(move || {
+                if let Err(e) = pressure::run(&folder.folder, bytes, stop) {
+                    (order.say)(&format!("The pressure on the page cache has ended: {e}"));
+                }
+            });
+        }
+        scope.spawn(|| watch(order, &sender, &stop, started));
+        let outcome = match begun {
+            Begun::Log(log) => write_log(order, test, Arc::from(log), &sender, &stop),
+            Begun::Raw(shapes) => write_raw(order, test, &shapes, folder, &sender, &stop),
+        };
+        let elapsed = started.elapsed();
+        stop.ask();
+        stop.over.store(true, Ordering::Release);
+        (outcome, elapsed)
+    });
+    let why = match &outcome {
+        _ if order.interrupt.requested() => "it was interrupted".to_owned(),
+        Err(e) => format!("writing failed: {e}"),
+        Ok(()) => "its time or its commits were over".to_owned(),
+    };
+    let is_failure = outcome.is_err() && !order.interrupt.requested();
+    let sent = sender.finish(match is_failure {
+        true => TestNote::Failed(why.clone()),
+        false => TestNote::Ended(why.clone()),
+    });
+    end(order, folder, test, (outcome, elapsed, why), sent)
+}
+
+/// Asks the sessions to stop when the time is over, the user asks or the connection breaks.
+fn watch(order: &WriteOrder<'_>, sender: &AckSender, stop: &StopFlags, started: Instant) {
+    while !stop.is_over() {
+        let is_late = order
+            .until
+            .time
+            .is_some_and(|time| started.elapsed() >= time);
+        if is_late || order.interrupt.requested() || sender.queue.is_broken() {
+            stop.ask();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Notes the end beside the files, and says what it means.
+fn end(
+    order: &WriteOrder<'_>,
+    folder: &TestFolder,
+    test: TestId,
+    (outcome, elapsed, why): (Result<(), PowerTestError>, Duration, String),
+    sent: SentAcks,
+) -> Result<WrittenTest, PowerTestError> {
+    let kept = words::count(sent.kept);
+    let noted = match &sent.broken {
+        None => why.clone(),
+        Some(broken) => format!("the connection to the server broke: {broken}"),
+    };
+    // A failure is no end of its own: the cut itself makes writes fail where the machine goes on.
+    let failed = outcome.is_err() && sent.broken.is_none() && !order.interrupt.requested();
+    let unnoted = match failed {
+        true => None,
+        false => folder.note_end(&noted).err(),
+    };
+    if let Some(broken) = &sent.broken {
+        let mut text = format!(
+            "the connection to the server broke ({broken}): {kept} acknowledgements were kept, and \
+             nothing that was written after them counts; run `redolab powertest verify`, then begin \
+             a new test"
+        );
+        if let Some(e) = unnoted {
+            text.push_str(&format!(
+                "; this end could not be noted on the device either ({e}): do not take it for a cut"
+            ));
+        }
+        return Err(PowerTestError::Failed(text));
+    }
+    if order.interrupt.requested() {
+        (order.say)(&format!(
+            "Interrupted: {kept} acknowledgements were kept. Without a cut the test counts only if \
+             something is lost."
+        ));
+        return Err(PowerTestError::Interrupted);
+    }
+    outcome?;
+    Ok(WrittenTest {
+        test_id: test.to_string(),
+        acknowledged: sent.kept,
+        elapsed,
+        why,
+    })
+}
+
+/// The first error of threads that have ended.
+fn first_error<T>(
+    threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T, PowerTestError>>>,
+) -> Result<(), PowerTestError> {
+    let mut first = Ok(());
+    for thread in threads {
+        let ended = match thread.join() {
+            Ok(outcome) => outcome.map(drop),
+            Err(_) => Err(PowerTestError::Failed(
+                "a thread that writes has panicked".to_owned(),
+            )),
+        };
+        first = first.and(ended);
+    }
+    first
+}
+
+fn write_log(
+    order: &WriteOrder<'_>,
+    test: TestId,
+    log: Arc<Log>,
+    sender: &AckSender,
+    stop: &Arc<StopFlags>,
+) -> Result<(), PowerTestError> {
+    let plan = SessionPlan {
+        log: Arc::clone(&log),
+        test,
+        payload_bytes: order.payload_bytes as usize,
+        queue: Arc::clone(&sender.queue),
+        stop: Arc::clone(stop),
+        planted: order.planted,
+    };
+    let requests = sender.requests();
+    let checkpoints_end = StopFlags::default();
+    std::thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| {
+            sessions::move_checkpoint(&log, &requests, &checkpoints_end).inspect_err(|_| stop.ask())
+        });
+        let one = |number| {
+            let plan = &plan;
+            scope.spawn(move || sessions::run(plan, number).inspect_err(|_| plan.stop.ask()))
+        };
+        let threads = (0..order.jobs).map(one).collect();
+        let outcome = first_error(threads);
+        checkpoints_end.over.store(true, Ordering::Release);
+        outcome.and(first_error(vec![checkpoints]))
+    })
+    // The log is not closed: its files stay as a cut would leave them.
+}
+
+fn write_raw(
+    order: &WriteOrder<'_>,
+    test: TestId,
+    shapes: &[RawFileShape],
+    folder: &TestFolder,
+    sender: &AckSender,
+    stop: &Arc<StopFlags>,
+) -> Result<(), PowerTestError> {
+    std::thread::scope(|scope| {
+        let one = |(number, shape): (u32, &RawFileShape)| {
+            let file = RawFile {
+                shape: shape.clone(),
+                number,
+                test,
+                method: order.sync_method,
+                queue: Arc::clone(&sender.queue),
+                requests: sender.requests(),
+                stop: Arc::clone(stop),
+                planted: order.planted,
+            };
+            scope.spawn(move || file.run(&folder.folder).inspect_err(|_| file.stop.ask()))
+        };
+        first_error((0..).zip(shapes).map(one).collect())
+    })
+}

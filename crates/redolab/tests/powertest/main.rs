@@ -1,0 +1,39 @@
+//! Power tests end to end: a server, a writer on a disk whose power can be cut, and the reader
+//! after the restart; disks that lie, bad input, networks, and what the verdict makes of it.
+//!
+//! What needs root, a tool or a device is skipped with a line that begins `skipped: `. With
+//! `REDOLAB_POWER_REQUIRED` a test that cannot run fails instead.
+
+mod bad_input;
+mod bench;
+mod cuts;
+mod disk;
+#[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod fuse;
+mod namespaces;
+mod network;
+mod shutdown;
+mod verdict;
+
+/// Reports that a test cannot run here.
+pub fn skipped(why: &str) {
+    assert!(
+        std::env::var_os("REDOLAB_POWER_REQUIRED").is_none(),
+        "this proof needs what is missing: {why}"
+    );
+    println!("skipped: {why}");
+}
+
+/// A number from the environment.
+pub fn number(name: &str, usual: u64) -> u64 {
+    let value = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    value.unwrap_or(usual)
+}
+
+/// Tests that mount and cut run one after the other: each keeps a processor busy.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
