@@ -1,6 +1,6 @@
 //! Words for people: numbers with their units, names of rows and origins, and text from outside
-//! that is made harmless ([`sanitize`], [`markdown`]). One number reads the same in findings, verdict, table and
-//! report.
+//! that is made harmless ([`sanitize`], [`markdown`]). One number reads the same in findings,
+//! verdict, table and report.
 //!
 //! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a
 //! share that is not all is never shown as 100 %.

@@ -5,6 +5,10 @@
 
 use redo::{CommitMode, Log, Shape};
 
+/// Run by the tests too.
+///
+/// # Errors
+/// Those of the log.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
     let directory = std::path::Path::new(&directory);

@@ -1,6 +1,7 @@
 //! Every text that a run or a comparison can hold, in the report: none becomes markup.
 //!
-//! The texts are found in the data itself: each string of its JSON that may be any text is replaced,
+//! The texts are found in the data itself: each string of its JSON that may be any text is
+//! replaced,
 //! and each map whose keys are free gets one more entry. A field that is added later is filled as
 //! soon as the fixture has it.
 

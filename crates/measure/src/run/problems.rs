@@ -1,7 +1,8 @@
 //! Problems as they are shown: one that several rows have is reported once, with these rows.
 //!
-//! Invariants: nothing is left out but figures of further rows; a problem that invalidates is merged
-//! with none whose words differ. A problem of a row begins with its name: `LGWR-LAT1 with 8 jobs: `.
+//! Invariants: nothing is left out but figures of further rows; a problem that invalidates is
+//! merged with none whose words differ. A problem of a row begins with its name:
+//! `LGWR-LAT1 with 8 jobs: `.
 
 use super::Problem;
 use crate::words::plural;

@@ -36,9 +36,9 @@ pub(crate) struct NeedArgs {
     p99: Option<Nanos>,
     /// Take the need from a production system: from a stored run that was imported or watched, or
     /// from evidence that `redolab import` reads (AWR or Statspack, a trace, two readings of
-    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, ...): commits and redo per second, sessions and
-    /// the 99th percentile of log file sync, as far as it contains them. --commit-rate, --redo-rate
-    /// and --p99 override
+    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, ...): commits and redo per second, sessions
+    /// and the 99th percentile of log file sync, as far as it contains them. --commit-rate,
+    /// --redo-rate and --p99 override
     #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]
     need_from: Option<String>,
     /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes

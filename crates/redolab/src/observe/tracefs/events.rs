@@ -1,8 +1,8 @@
 //! Records of the trace as typed events: what a file system, the block layer and system calls did.
 //!
 //! Invariants: the events that are decoded are those of [`TraceEventKind`]; each names the fields
-//! that it needs, and a kernel whose event lacks one is refused by name. A record that is too short,
-//! or of another event, is not decoded.
+//! that it needs, and a kernel whose event lacks one is refused by name. A record that is too
+//! short, or of another event, is not decoded.
 
 use super::format::{EventFormat, Field};
 use std::collections::BTreeMap;

@@ -120,8 +120,8 @@ fn matrix(text: &str, row: &str) -> Matrix {
     found
 }
 
-/// Each option has each figure, that of its own rounds, and each change is that of the figures beside
-/// it.
+/// Each option has each figure, that of its own rounds, and each change is that of the figures
+/// beside it.
 fn expect_matrix(developer: &Terminal, text: &str, (row, jobs): (&str, &str)) {
     let found = matrix(text, row);
     let throughput = found.get("commit_throughput_tps");
