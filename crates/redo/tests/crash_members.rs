@@ -61,7 +61,7 @@ fn seeds_with_members_that_once_failed_pass() {
 
 #[test]
 fn each_bug_planted_in_members_is_found() {
-    HISTORIES.find_from(&[
+    HISTORIES.find(&[
         (Bug::AcknowledgeBeforeFlush, 0),
         (Bug::PublishBeyondSnapshot, 0),
         (Bug::AcceptOldIncarnation, 0),

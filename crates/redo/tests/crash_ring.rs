@@ -58,7 +58,7 @@ fn seeds_that_find_bugs_in_rings_pass() {
 
 #[test]
 fn each_bug_planted_in_rings_is_found() {
-    HISTORIES.find_from(&[
+    HISTORIES.find(&[
         (Bug::AcknowledgeBeforeFlush, 0),
         (Bug::AcceptOldIncarnation, 0),
         (Bug::RingReusedEarly, 0),

@@ -117,15 +117,9 @@ impl Histories {
         Some((seeds, reached))
     }
 
-    /// Each of these bugs breaks a promise.
-    pub fn find(&self, bugs: &[Bug]) {
-        let from_zero: Vec<(Bug, u64)> = bugs.iter().map(|bug| (*bug, 0)).collect();
-        self.find_from(&from_zero);
-    }
-
     /// Each of these bugs breaks a promise; the search for a rare one begins a little before the
     /// seed that is known to show it.
-    pub fn find_from(&self, bugs: &[(Bug, u64)]) {
+    pub fn find(&self, bugs: &[(Bug, u64)]) {
         let mut escaped = Vec::new();
         for (bug, from) in bugs {
             let (found, _) = search(self.run, *from..from + BUG_SEEDS, Planted::with(*bug));
