@@ -9,7 +9,7 @@ use super::differences::{
 };
 use super::escape::esc;
 use super::figure::Figure;
-use super::first::{capitalised, facts_html};
+use super::first::facts_html;
 use super::forest;
 use super::topic::Topic;
 use crate::compare::live::ROUNDS_MIN;
@@ -177,7 +177,7 @@ fn banner(c: &Comparison, run: usize) -> String {
     format!(
         "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{}</p></div>\n",
         class(decision(c, run)),
-        esc(&capitalised(&format!("{against}{}", answer(c, run)))),
+        esc(&format!("{against}{}", answer(c, run))),
         esc(&reason(c, run)),
     )
 }

@@ -81,8 +81,8 @@ mod tests {
         let count = |id| chosen(id).map(|found| found.len()).map_err(|e| e.message);
         assert!(count(None).expect("all") > 90);
         assert_eq!(count(Some("latency.peaks")), Ok(1));
-        assert_eq!(count(Some("steady")), Ok(5));
-        assert_eq!(count(Some("steady.")), Ok(5));
+        assert_eq!(count(Some("steady")), Ok(6));
+        assert_eq!(count(Some("steady.")), Ok(6));
         assert_eq!(count(Some("latency.peak")), Ok(1));
         assert_eq!(count(Some("lat")), count(Some("latency")));
         let wrong = count(Some("latency.peeks")).expect_err("none begins so");
