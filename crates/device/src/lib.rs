@@ -16,6 +16,7 @@ pub mod file;
 pub mod identify;
 mod ioctl;
 pub mod null;
+pub mod open_flags;
 pub mod placement;
 pub mod pool;
 pub mod probe;

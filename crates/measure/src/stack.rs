@@ -41,6 +41,28 @@ pub enum LayerKind {
     Disk,
 }
 
+impl LayerKind {
+    /// Its name in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            LayerKind::Overlay => "overlay",
+            LayerKind::FileSystem => "file system",
+            LayerKind::MemoryFileSystem => "file system in memory",
+            LayerKind::NetworkFileSystem => "network file system",
+            LayerKind::FuseFileSystem => "FUSE file system",
+            LayerKind::Luks => "encryption",
+            LayerKind::DeviceMapper => "device mapper",
+            LayerKind::Md => "software RAID",
+            LayerKind::Loop => "loop device",
+            LayerKind::Zram => "compressed memory disk",
+            LayerKind::RamDisk => "RAM disk",
+            LayerKind::Partition => "partition",
+            LayerKind::Disk => "disk",
+        }
+    }
+}
+
 /// One layer with what could be read of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layer {

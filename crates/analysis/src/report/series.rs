@@ -93,7 +93,7 @@ impl<'a> DrainedBurst<'a> {
         }
     }
 
-    /// What stands at the moment at which it was empty.
+    /// The text at the moment at which it was empty.
     fn mark(&self) -> String {
         let [burst, sustained] = self.levels.map(format::digits);
         let at = format::digits(self.emptied_at_s);

@@ -143,19 +143,9 @@ fn log_buffer(log: &RedoLogFacts) -> Option<String> {
 
 pub(super) fn kind(layer: &Layer) -> &'static str {
     match layer.kind {
-        LayerKind::Overlay => "overlay",
-        LayerKind::FileSystem => "file system",
-        LayerKind::MemoryFileSystem => "file system in memory",
-        LayerKind::NetworkFileSystem => "network file system",
-        LayerKind::FuseFileSystem => "FUSE file system",
         LayerKind::Luks => "encryption (LUKS)",
-        LayerKind::DeviceMapper => "device mapper",
-        LayerKind::Md => "software RAID",
-        LayerKind::Loop => "loop device",
-        LayerKind::Zram => "compressed memory disk",
-        LayerKind::RamDisk => "RAM disk",
-        LayerKind::Partition => "partition",
         LayerKind::Disk => describe(layer),
+        other => other.words(),
     }
 }
 

@@ -6,8 +6,8 @@
 use super::connection::Connection;
 use super::error::PostgresError;
 use super::wire::LocalPeer;
+use device::open_flags;
 use measure::words::sanitize;
-use rustix::fs::OFlags;
 use std::fs::read_to_string;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,6 @@ const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(250);
 /// Characters of the name of a WAL segment.
 const SEGMENT_NAME: usize = 24;
-/// O_DSYNC and O_SYNC as most architectures have them (asm-generic/fcntl.h); the names of rustix do
-/// not distinguish them.
-const DSYNC: OFlags = OFlags::from_bits_retain(0o10_000);
-const SYNC: OFlags = OFlags::from_bits_retain(0o4_010_000);
 /// Files of a process that are looked at, at most.
 const FILES_MAX: usize = 4096;
 
@@ -146,13 +142,11 @@ fn log_file_of(proc: &Path, pid: i32) -> Option<LogFile> {
     let files = files_of(proc, pid);
     let (descriptor, path) = files.iter().find(|(_, path)| is_segment(path))?;
     let info = proc.join(pid.to_string()).join("fdinfo").join(descriptor);
-    let info = read_to_string(info).ok()?;
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+    let flags = open_flags::read(&info)?;
     let open = proc.join(pid.to_string()).join("fd").join(descriptor);
     let directory = path.parent().filter(|_| is_same(&open, path));
     Some(LogFile {
-        flags: names(OFlags::from_bits_retain(flags)),
+        flags: open_flags::names(flags),
         directory: directory.and_then(Path::to_str).map(sanitize::line),
     })
 }
@@ -166,44 +160,10 @@ fn is_same(a: &Path, b: &Path) -> bool {
     file(a).is_some_and(|a| file(b) == Some(a))
 }
 
-/// The flags that decide how writes reach the device, by the names of open(2).
-fn names(flags: OFlags) -> String {
-    let mut names = vec![match flags & OFlags::RWMODE {
-        OFlags::RDWR => "O_RDWR",
-        OFlags::WRONLY => "O_WRONLY",
-        _ => "O_RDONLY",
-    }];
-    if flags.contains(OFlags::DIRECT) {
-        names.push("O_DIRECT");
-    }
-    if flags.contains(SYNC) {
-        names.push("O_SYNC");
-    } else if flags.contains(DSYNC) {
-        names.push("O_DSYNC");
-    }
-    names.join("|")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
-
-    #[test]
-    fn flags_have_the_names_of_open() {
-        for (flags, expected) in [
-            (OFlags::RDWR | OFlags::CLOEXEC, "O_RDWR"),
-            (OFlags::RDWR | DSYNC, "O_RDWR|O_DSYNC"),
-            (OFlags::RDWR | SYNC, "O_RDWR|O_SYNC"),
-            (
-                OFlags::WRONLY | OFlags::DIRECT | DSYNC,
-                "O_WRONLY|O_DIRECT|O_DSYNC",
-            ),
-            (OFlags::RDONLY, "O_RDONLY"),
-        ] {
-            assert_eq!(names(flags), expected);
-        }
-    }
 
     #[test]
     fn the_segment_of_a_process_is_found_among_its_files() {

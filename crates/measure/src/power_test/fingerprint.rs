@@ -101,7 +101,7 @@ impl StackFingerprint {
             }
         };
         for (number, layer) in (1..).zip(&stack.layers) {
-            let kind = kind_word(layer.kind);
+            let kind = layer.kind.words();
             for (what, value) in layer_facts(layer) {
                 add(format!("layer {number} ({kind}): {what}"), value);
             }
@@ -190,10 +190,7 @@ fn layer_facts(layer: &Layer) -> [(&'static str, Option<String>); 12] {
     // The name of a disk may be another one after a restart, that of a file system type is not.
     let name = is_volume.then(|| layer.name.clone());
     [
-        (
-            "type",
-            name.or_else(|| Some(kind_word(layer.kind).to_owned())),
-        ),
+        ("type", name.or_else(|| Some(layer.kind.words().to_owned()))),
         ("detail", layer.detail.clone()),
         ("options", (!options.is_empty()).then(|| options.join(","))),
         ("backing file", layer.backing.clone()),
@@ -209,24 +206,6 @@ fn layer_facts(layer: &Layer) -> [(&'static str, Option<String>); 12] {
         ),
         ("forced unit access", flag(layer.fua)),
     ]
-}
-
-fn kind_word(kind: LayerKind) -> &'static str {
-    match kind {
-        LayerKind::Overlay => "overlay",
-        LayerKind::FileSystem => "file system",
-        LayerKind::MemoryFileSystem => "file system in memory",
-        LayerKind::NetworkFileSystem => "network file system",
-        LayerKind::FuseFileSystem => "FUSE file system",
-        LayerKind::Luks => "encryption",
-        LayerKind::DeviceMapper => "device mapper",
-        LayerKind::Md => "software RAID",
-        LayerKind::Loop => "loop device",
-        LayerKind::Zram => "compressed memory disk",
-        LayerKind::RamDisk => "RAM disk",
-        LayerKind::Partition => "partition",
-        LayerKind::Disk => "disk",
-    }
 }
 
 impl DeviceIdentity {
@@ -302,7 +281,7 @@ fn identity(stack: &Stack, at: usize) -> (String, bool) {
         .source
         .as_ref()
         .filter(|_| layer.mount_point.is_some());
-    let kind = Some(kind_word(layer.kind).to_owned());
+    let kind = Some(layer.kind.words().to_owned());
     let name = match layer.kind {
         LayerKind::Loop => None,
         _ => Some(name.unwrap_or(&layer.name).clone()),

@@ -6,8 +6,8 @@
 use crate::common::{SMALL, Scratch, options};
 use crate::fences::{RINGS, WORKERS};
 use crate::held::{Life, PATIENCE, Way, as_it_is, files_are_served, new_log, read_all};
+use crate::program::done;
 use crate::shelf::{Asked, Shelf};
-use crate::volume::done;
 use crate::{alone, here};
 use device::raw::RawDevice;
 use device::{FileSet, LogDevice, SyncMethod};

@@ -34,6 +34,7 @@ mod held;
 mod late;
 mod life;
 mod members;
+mod program;
 mod requests;
 mod rings;
 mod shelf;

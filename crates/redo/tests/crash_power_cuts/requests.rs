@@ -12,8 +12,9 @@
 use crate::common::options;
 use crate::fuse;
 use crate::life::{self, Known, Way};
+use crate::program::done;
 use crate::states::{self, Mapped, States};
-use crate::volume::{Janitor, PLACES, done};
+use crate::volume::{Janitor, PLACES};
 use device::SyncMethod;
 use measure::workload::split_mix;
 use redo::engine::Paths;

@@ -6,7 +6,8 @@
 //! the sync of one file says nothing of another, as on a server of network file systems.
 
 use crate::fuse::{self, Request, Served};
-use crate::volume::{Janitor, PLACES, done};
+use crate::program::done;
+use crate::volume::{Janitor, PLACES};
 use measure::workload::split_mix;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::File;

@@ -4,6 +4,7 @@
 //! that waits for its standard input to end: by the test's own hand, or by its death, however it
 //! comes (a panic, Ctrl-C, SIGKILL).
 
+use crate::program::done;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -55,21 +56,6 @@ impl Drop for Janitor {
 
 /// Where something may be mounted in a scratch directory; the first lies on the second.
 pub const PLACES: [&str; 2] = ["mount", "fuse"];
-
-/// Runs a program: what it printed, or its complaint if it fails.
-pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|e| format!("{program}: {e}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(format!("{program}: {}", last.unwrap_or("failed")))
-}
 
 impl Volume {
     /// Makes and mounts one; the error says why there can be none here.

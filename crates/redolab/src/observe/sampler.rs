@@ -9,7 +9,7 @@ use super::cpu::{CpuShares, CpuTimes, OwnUsage};
 use super::diskstats::{Counters, DiskStats};
 use super::mountstats::Share;
 use super::topology::DevNo;
-use measure::record::ProcessorTicks;
+use measure::record::{DeviceCounts, Observations, ProcessorTicks, Recording};
 use measure::run::NfsRequests;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -58,6 +58,27 @@ pub struct SampledWindow {
     pub nfs: Option<NfsRequests>,
     /// Its intervals, each a sampling period long but the first and the last.
     pub intervals: Vec<Observed>,
+}
+
+impl SampledWindow {
+    /// Adds what the kernel counted of device and processors of a machine to what was measured
+    /// meanwhile.
+    pub fn add_to(&self, made: &mut Recording, device: Option<DevNo>, machine: &str) {
+        let window = made.windows.first().copied().unwrap_or_default();
+        if let Some((device, disk)) = device.zip(self.total.disk) {
+            let length = self.total.length.as_nanos();
+            let counts = DeviceCounts {
+                observed_ns: u64::try_from(length).unwrap_or(u64::MAX),
+                writes: disk.data_writes(),
+                written_bytes: disk.written_bytes(),
+                busy_ms: disk.busy_ms,
+            };
+            made.devices = Observations::one(&format!("{machine}/{device}"), window, counts);
+        }
+        if let Some(ticks) = self.ticks {
+            made.processors = Observations::one(machine, window, ticks);
+        }
+    }
 }
 
 /// A window that is open.

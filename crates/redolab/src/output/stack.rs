@@ -64,22 +64,14 @@ fn title(layer: &Layer) -> String {
     text
 }
 
-fn kind(kind: LayerKind) -> &'static str {
-    match kind {
-        LayerKind::Overlay => "overlay",
-        LayerKind::FileSystem => "file system",
-        LayerKind::MemoryFileSystem => "file system in memory (lost on power loss)",
-        LayerKind::NetworkFileSystem => "network file system",
-        LayerKind::FuseFileSystem => "FUSE file system",
-        LayerKind::Luks => "encryption",
-        LayerKind::DeviceMapper => "device mapper",
-        LayerKind::Md => "software RAID",
-        LayerKind::Loop => "loop device",
-        LayerKind::Zram => "compressed memory disk (lost on power loss)",
-        LayerKind::RamDisk => "RAM disk (lost on power loss)",
-        LayerKind::Partition => "partition",
-        LayerKind::Disk => "disk",
-    }
+fn kind(kind: LayerKind) -> String {
+    let note = match kind {
+        LayerKind::MemoryFileSystem | LayerKind::Zram | LayerKind::RamDisk => {
+            " (lost on power loss)"
+        }
+        _ => "",
+    };
+    format!("{}{note}", kind.words())
 }
 
 /// What bears on a log, one fact a line, in the order in which it is asked.

@@ -52,7 +52,7 @@ impl AckQueue {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// Acknowledgements so far, sent or not: all that they stand for is durable.
+    /// Acknowledgements so far, sent or not: all that they acknowledge is durable.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }

@@ -103,7 +103,7 @@ fn in_place(
     payload.resize(ack.length as usize, 0);
     record(payload, test, ack.session, ack.sequence);
     if hash(payload) != ack.hash {
-        // The acknowledgement does not stand for a record of this test.
+        // The acknowledgement is not of a record of this test.
         return (PlaceFound::Foreign, ack.at);
     }
     let (found, at) = blocks.record(ack.at, ack.offset, payload);

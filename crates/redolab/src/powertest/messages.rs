@@ -34,7 +34,7 @@ pub struct PowerAck {
     pub length: u32,
     /// CRC-64 of these bytes.
     pub hash: u64,
-    /// Acknowledgements that the writer had before this write was begun: whatever they stand for
+    /// Acknowledgements that the writer had before this write was begun: whatever they acknowledge
     /// was durable then.
     pub after: u64,
 }

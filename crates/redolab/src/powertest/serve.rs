@@ -1,7 +1,7 @@
 //! The server: takes acknowledgements from writers, keeps them before it answers, hands them to the
 //! reader after the restart, keeps its judgement, and switches the power if it is asked to.
 //!
-//! Invariants: an answer is sent only after what it stands for is durable; a limited number of
+//! Invariants: an answer is sent only after what it acknowledges is durable; a limited number of
 //! connections, each with a time limit for every read and write; a test has one writer; no text of
 //! a client is shown raw.
 

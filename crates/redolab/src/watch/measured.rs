@@ -10,13 +10,13 @@ use crate::experiment::Failure;
 use crate::experiment::console::Console;
 use crate::observe::diskstats::Counters;
 use crate::observe::machine;
-use crate::observe::sampler::{SampledWindow, Sampler};
+use crate::observe::sampler::Sampler;
 use crate::observe::topology::counted_devices;
 use crate::store::RunWriter;
 use crate::store::events::{EventWriter, RowFacts};
 use drivers::collect::ReadServer;
 use measure::driver::DriverError;
-use measure::record::{DeviceCounts, Observations, Recording};
+use measure::record::Recording;
 use measure::{Nanos, WaitEvent};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -100,7 +100,7 @@ pub(super) fn measure(
     watching.note_counts(&counts);
     let notes = std::mem::take(&mut watching.notes);
     let mut recording = tally.recording(end, &counts, seen, grown, notes);
-    add_observed(&mut recording, &sampler, &observed);
+    observed.add_to(&mut recording, sampler.device(), &machine::boot_id());
     Ok(SeenLog {
         recording,
         lost,
@@ -157,24 +157,6 @@ fn sampler(subject: &Subject) -> Result<Sampler, Failure> {
     };
     let started = Sampler::start(counters, SECOND);
     started.map_err(Failure::system("starting the sampling thread"))
-}
-
-fn add_observed(made: &mut Recording, sampler: &Sampler, observed: &SampledWindow) {
-    let window = made.windows.first().copied().unwrap_or_default();
-    let machine = machine::boot_id();
-    if let Some((device, disk)) = sampler.device().zip(observed.total.disk) {
-        let length = observed.total.length.as_nanos();
-        let counts = DeviceCounts {
-            observed_ns: u64::try_from(length).unwrap_or(u64::MAX),
-            writes: disk.data_writes(),
-            written_bytes: disk.written_bytes(),
-            busy_ms: disk.busy_ms,
-        };
-        made.devices = Observations::one(&format!("{machine}/{device}"), window, counts);
-    }
-    if let Some(ticks) = observed.ticks {
-        made.processors = Observations::one(&machine, window, ticks);
-    }
 }
 
 /// What the server has counted so far; `None` where no server is asked.

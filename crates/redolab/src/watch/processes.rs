@@ -4,6 +4,7 @@
 //! has gone is left out.
 
 use crate::observe::tracefs::events::{TracedFile, traced_device};
+use device::open_flags;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -147,20 +148,18 @@ pub(super) fn open_files(pid: u32) -> io::Result<OpenFiles> {
         let Some(metadata) = metadata.ok().filter(Metadata::is_file) else {
             continue;
         };
+        // A descriptor that was closed meanwhile has no flags.
+        let info = folder.join("fdinfo").join(entry.file_name());
+        let Some(flags) = open_flags::read(&info) else {
+            continue;
+        };
         found.files.push(OpenFile {
             path: target,
             file: traced_file(&metadata),
-            flags: flags(&folder.join("fdinfo").join(entry.file_name())),
+            flags,
         });
     }
     Ok(found)
-}
-
-fn flags(info: &Path) -> OFlags {
-    let info = std::fs::read_to_string(info).unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    OFlags::from_bits_retain(flags.unwrap_or(0))
 }
 
 /// Every process that has one of these files open for writing, with the flags.
@@ -175,27 +174,6 @@ pub(super) fn writers(is_it: impl Fn(TracedFile) -> bool) -> Vec<(u32, OFlags)> 
         found.extend(own.map(|open| (pid, open.flags)));
     }
     found
-}
-
-/// The flags that decide how writes reach the device, by the names of open(2).
-pub(super) fn flag_names(flags: OFlags) -> String {
-    // O_DSYNC and O_SYNC as most architectures have them (asm-generic/fcntl.h).
-    const DSYNC: OFlags = OFlags::from_bits_retain(0o10_000);
-    const SYNC: OFlags = OFlags::from_bits_retain(0o4_010_000);
-    let mut names = vec![match flags & OFlags::RWMODE {
-        OFlags::RDWR => "O_RDWR",
-        OFlags::WRONLY => "O_WRONLY",
-        _ => "O_RDONLY",
-    }];
-    if flags.contains(OFlags::DIRECT) {
-        names.push("O_DIRECT");
-    }
-    if flags.contains(SYNC) {
-        names.push("O_SYNC");
-    } else if flags.contains(DSYNC) {
-        names.push("O_DSYNC");
-    }
-    names.join("|")
 }
 
 #[cfg(test)]
@@ -218,7 +196,7 @@ mod tests {
             .find(|open| open.file == it)
             .expect("open");
         assert_eq!(found.path, path);
-        assert_eq!(flag_names(found.flags), "O_WRONLY");
+        assert_eq!(open_flags::names(found.flags), "O_WRONLY");
         let here = seen_from_here(own, &path);
         let there = std::fs::metadata(here).expect("through its root");
         assert_eq!(traced_file(&there), it);

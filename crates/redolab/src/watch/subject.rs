@@ -7,6 +7,7 @@
 use super::files::{LogFiles, LogKind};
 use super::{WatchError, processes};
 use device::identify::is_log_file;
+use device::open_flags;
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ impl Subject {
                 true => opened.direct = true,
                 false => opened.buffered = true,
             }
-            opened.flags.insert(processes::flag_names(*flags));
+            opened.flags.insert(open_flags::names(*flags));
             opened.ring |= processes::open_files(*pid).is_ok_and(|open| open.has_ring);
         }
         // Nobody has one open now, and may use a ring later; and backends of PostgreSQL open theirs

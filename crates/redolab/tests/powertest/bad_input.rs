@@ -1,8 +1,9 @@
 //! What cannot be judged, and what is refused, each with what to do.
 
 use crate::bench::{
-    Ended, Scratch, Server, Writer, await_kept, done, run, unmount, verify, write_arguments,
+    Ended, Scratch, Server, Writer, await_kept, run, unmount, verify, write_arguments,
 };
+use crate::program::done;
 use crate::{alone, skipped};
 use measure::power_test::StackFingerprint;
 use redolab::powertest::channel::{PATIENCE, PowerChannel, PowerToken};

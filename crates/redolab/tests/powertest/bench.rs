@@ -7,6 +7,7 @@
 use crate::disk::{Cache, Fault};
 use crate::fuse;
 use crate::namespaces::{ADDRESSES, TwoNetworks};
+use crate::program::done;
 use redolab::powertest::channel::{PowerChannel, PowerToken};
 use redolab::powertest::identity::machine_id;
 use redolab::powertest::messages::{Message, PowerRequest, PowerResponse, decode, encode};
@@ -31,21 +32,6 @@ const DISK_BYTES: u64 = 48 << 20;
 const JANITOR: &str = "cat > /dev/null; for place in mount fuse; do \
      umount \"$1/$place\" 2> /dev/null || umount -l \"$1/$place\" 2> /dev/null; done; \
      rm -rf --one-file-system \"$1\"";
-
-/// Runs a program: what it printed, or its complaint if it fails.
-pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|e| format!("{program}: {e}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(format!("{program}: {}", last.unwrap_or("failed")))
-}
 
 /// A scratch folder that goes with the process, with places to mount in it.
 pub struct Scratch {

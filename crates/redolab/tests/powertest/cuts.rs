@@ -307,7 +307,7 @@ fn a_folder_that_is_gone_has_lost_everything() {
     begin(&[]);
     let folder = scratch.path.join("plain/redolab-powertest");
     let copy = scratch.path.join("plain/copy");
-    crate::bench::done(
+    crate::program::done(
         "cp",
         &[
             "-r",

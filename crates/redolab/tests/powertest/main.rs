@@ -13,6 +13,8 @@ mod disk;
 mod fuse;
 mod namespaces;
 mod network;
+#[path = "../../../redo/tests/crash_power_cuts/program.rs"]
+mod program;
 mod shutdown;
 mod verdict;
 

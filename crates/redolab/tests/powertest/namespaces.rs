@@ -1,6 +1,6 @@
 //! Two network namespaces with a cable between them.
 
-use crate::bench::done;
+use crate::program::done;
 use std::process::Command;
 
 /// Two namespaces with a cable between them, removed when it is dropped.

@@ -1,7 +1,8 @@
 //! Cuts by file-system shutdown on ext4 and xfs: nothing is lost, and the verdict stays unverified,
 //! since the device kept its cache.
 
-use crate::bench::{Scratch, Server, Writer, await_kept, done, unmount, verify, write_arguments};
+use crate::bench::{Scratch, Server, Writer, await_kept, unmount, verify, write_arguments};
+use crate::program::done;
 use crate::{alone, number, skipped};
 use std::time::Duration;
 

@@ -157,7 +157,7 @@ fn a_limit_of_bytes_makes_more_sessions_wait() {
     );
 }
 
-/// A change of a run that makes its bucket none, and what it stands for.
+/// A change of a run that makes its bucket none, and what it represents.
 type Counterexample = (&'static str, fn(&mut Run));
 
 #[test]

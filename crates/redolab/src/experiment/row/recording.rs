@@ -11,8 +11,8 @@ use crate::observe::sampler::SampledWindow;
 use measure::Nanos;
 use measure::driver::TprocCCounts;
 use measure::record::{
-    ArrivalRecord, Background, DeviceCounts, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch,
-    NodeRecord, Observations, ProcessUse, Recording, RowLoad, TimeWindow, TprocCRecord, WaitSum,
+    ArrivalRecord, Background, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch, NodeRecord,
+    Observations, ProcessUse, Recording, RowLoad, TimeWindow, TprocCRecord, WaitSum,
 };
 use measure::run::TargetFacts;
 use measure::workload::CommitWait;
@@ -156,19 +156,7 @@ fn background(lab: &Lab<'_>, all: &Collected) -> Option<Background> {
 /// What the kernel counted in the row's window.
 fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, machine: &str) {
     let window = made.windows.first().copied().unwrap_or_default();
-    if let Some((device, disk)) = lab.sampler.device().zip(observed.total.disk) {
-        let length = observed.total.length.as_nanos();
-        let counts = DeviceCounts {
-            observed_ns: u64::try_from(length).unwrap_or(u64::MAX),
-            writes: disk.data_writes(),
-            written_bytes: disk.written_bytes(),
-            busy_ms: disk.busy_ms,
-        };
-        made.devices = Observations::one(&format!("{machine}/{device}"), window, counts);
-    }
-    if let Some(ticks) = observed.ticks {
-        made.processors = Observations::one(machine, window, ticks);
-    }
+    observed.add_to(made, lab.sampler.device(), machine);
     if let Some(own) = observed.own {
         // On the device of a server this process writes nothing, and the server is not a neighbour.
         let is_server = matches!(lab.target.driver.facts(), TargetFacts::Database(_));

@@ -81,18 +81,32 @@ impl Join {
             self.failed(result);
             return;
         }
-        if write.pos < state.rules.header_bytes {
+        let call = (write.pos, write.begin_ns, at, bytes);
+        self.call_written(file, call, is_durable, write.flush_ns);
+    }
+
+    /// A call has written `bytes` at `pos`, from `begin_ns` to `end_ns`. What is in a header is not
+    /// redo.
+    fn call_written(
+        &mut self,
+        file: TracedFile,
+        (pos, begin_ns, end_ns, bytes): (u64, u64, u64, u64),
+        is_durable: bool,
+        flush_ns: Option<u64>,
+    ) {
+        let header_bytes = self.files.get(&file).map(|state| state.rules.header_bytes);
+        if header_bytes.is_some_and(|header| pos < header) {
             self.counts.left_out += 1;
             return;
         }
         let done = DoneWrite {
-            begin_ns: write.begin_ns,
-            end_ns: at,
+            begin_ns,
+            end_ns,
             bytes,
             calls: 1,
             busy_ns: None,
         };
-        self.written(file, done, is_durable, write.flush_ns);
+        self.written(file, done, is_durable, flush_ns);
     }
 
     pub(super) fn sync_begins(&mut self, at: u64, tid: i32, file: TracedFile, has_end: bool) {
@@ -294,18 +308,8 @@ impl Join {
             return;
         }
         state.is_being_filled = false;
-        if write.pos < state.rules.header_bytes {
-            self.counts.left_out += 1;
-            return;
-        }
-        let done = DoneWrite {
-            begin_ns: write.begin_ns,
-            end_ns: at,
-            bytes,
-            calls: 1,
-            busy_ns: None,
-        };
-        self.written(write.file, done, flush_ns.is_some(), flush_ns);
+        let call = (write.pos, write.begin_ns, at, bytes);
+        self.call_written(write.file, call, flush_ns.is_some(), flush_ns);
     }
 
     pub(super) fn ring_done(&mut self, at: u64, request: u64, result: i64) {
