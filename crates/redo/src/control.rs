@@ -98,6 +98,17 @@ pub struct ControlInfo {
 }
 
 impl ControlInfo {
+    /// Whether it says the same as `other`, whichever members' they are.
+    #[must_use]
+    pub(crate) fn states_as(&self, other: &ControlInfo) -> bool {
+        let of_all = |info: &ControlInfo| {
+            let mut info = info.clone();
+            info.members = info.members.map(MemberTable::of_all);
+            info
+        };
+        of_all(self) == of_all(other)
+    }
+
     /// Of a new log.
     #[must_use]
     pub fn new(log_id: LogId, geometry: Geometry) -> ControlInfo {

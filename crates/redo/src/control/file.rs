@@ -195,10 +195,10 @@ impl ControlFile {
         &self.info
     }
 
-    /// The control files of a log's members as one, which says the newest that one of them says.
-    /// Each of `files` was loaded from a member in sync, and together they
-    /// [suffice](MemberTable::suffice). Those that say less are brought up to date, each from its
-    /// own good copy, one after the other; nothing may rest on the control information before.
+    /// The control files of a log's members as one, which says what `newest` says, the information
+    /// of one of them. Each of `files` was loaded from a member in sync, and together they
+    /// [suffice](MemberTable::suffice). Those that say otherwise are brought up to date, each from
+    /// its own good copy, one after the other; nothing may rest on the control information before.
     ///
     /// # Errors
     /// When one of the devices fails.
@@ -206,14 +206,15 @@ impl ControlFile {
     /// # Panics
     /// Without a file.
     #[cfg_attr(feature = "loom", allow(dead_code))]
-    pub(crate) fn join(files: Vec<ControlFile>) -> Result<ControlFile, Error> {
-        let best = files.iter().max_by_key(|file| file.info.generation);
-        let best = best.expect("at least one file").info.clone();
+    pub(crate) fn join(
+        files: Vec<ControlFile>,
+        newest: &ControlInfo,
+    ) -> Result<ControlFile, Error> {
         let mut joined: Option<ControlFile> = None;
         for mut file in files {
-            if file.info.generation < best.generation || file.is_in_doubt() {
+            if !file.info.states_as(newest) || file.is_in_doubt() {
                 let own = file.info.members.map(|members| members.own);
-                file.info = best.clone();
+                file.info = newest.clone();
                 if let (Some(members), Some(own)) = (&mut file.info.members, own) {
                     members.own = own;
                 }

@@ -163,15 +163,13 @@ impl Assembly {
     /// Whether a member that the newest calls in sync was used without it, or is older than an
     /// interrupted update leaves one.
     fn is_apart(&self, info: &ControlInfo, own: MemberTable) -> bool {
-        let stated = |info: &ControlInfo| {
-            let mut info = info.clone();
-            info.members = info.members.map(MemberTable::of_all);
-            info
-        };
+        // Two that differ and call each other in sync each have an update that ended on neither:
+        // nothing rests on it.
+        let differs = || !own.in_sync(self.newest()) && !info.states_as(&self.info);
         let behind = self.info.generation - info.generation;
         let replaced = self.table.replacements_behind(own);
         behind > most_behind(own)
-            || behind == 0 && stated(info) != stated(&self.info)
+            || behind == 0 && differs()
             || replaced > 0
             || replaced < 0 && !own.in_sync(self.newest())
     }
@@ -359,14 +357,16 @@ impl Assembly {
             files.push(given.file);
         }
         let source = devices[in_sync[0]].clone().expect("it is there");
-        Ok((ControlFile::join(files)?, source))
+        Ok((ControlFile::join(files, &self.info)?, source))
     }
 }
 
 /// Which of these members' control information is the newest. An update that did not reach all
 /// members, of which one was missing at the next opening, leaves that one with the number that the
 /// others give to the mark that it is stale: of those with the same number it is the one that the
-/// fewest of the others call stale.
+/// fewest of the others call stale. Before that counts, an update that another member of that number
+/// does not have, though it is in sync by it, never ended, so that nothing rests on it; of several
+/// such updates it is the one that calls the fewest members stale.
 pub(crate) fn newest<'a>(all: impl Iterator<Item = &'a ControlInfo> + Clone) -> Option<usize> {
     let last = all.clone().map(|info| info.generation).max()?;
     let marked_by = |info: &ControlInfo| {
@@ -379,7 +379,20 @@ pub(crate) fn newest<'a>(all: impl Iterator<Item = &'a ControlInfo> + Clone) -> 
         .clone()
         .enumerate()
         .filter(|(_, i)| i.generation == last);
-    let least = of_last.min_by_key(|(_, info)| marked_by(info))?;
+    let never_ended = |info: &ControlInfo| {
+        let mut others = all.clone().filter(|other| other.generation == last);
+        others.any(|other| {
+            let (table, own) = (info.members, other.members.map(|members| members.own));
+            let in_sync = table.zip(own).is_some_and(|(t, own)| t.in_sync(own.into()));
+            in_sync && !other.states_as(info)
+        })
+    };
+    let stale = |info: &ControlInfo| info.members.map_or(0, |members| members.stale.count_ones());
+    let least = of_last.min_by_key(|(_, info)| {
+        let unfinished = never_ended(info);
+        let called_stale = if unfinished { stale(info) } else { 0 };
+        (unfinished, called_stale, marked_by(info))
+    })?;
     Some(least.0)
 }
 

@@ -248,7 +248,7 @@ fn control_information_is_on_every_member_in_sync() {
         ControlFile::create(device(own), path, info).expect("made");
     }
     let load = |n: usize| ControlFile::load_member(device(n), path).expect("whole");
-    let mut joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
+    let mut joined = ControlFile::join(vec![load(0), load(1)], load(0).info()).expect("joined");
     let checkpoint = |joined: &mut ControlFile, block| {
         joined.update(|info| {
             info.checkpoint.block = block;
@@ -263,7 +263,7 @@ fn control_information_is_on_every_member_in_sync() {
     // The bug that keeps it on one alone.
     #[cfg(feature = "crash")]
     {
-        let mut joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
+        let mut joined = ControlFile::join(vec![load(0), load(1)], load(0).info()).expect("joined");
         joined.plant(Planted::with(Bug::CheckpointOnOneMember));
         checkpoint(&mut joined, 12).expect("durable on one");
         let found = [0, 1].map(|n| load(n).info().checkpoint.block);
@@ -272,7 +272,7 @@ fn control_information_is_on_every_member_in_sync() {
     // A crash between the two: the second is brought up to date.
     let mut alone = load(0);
     checkpoint(&mut alone, 16).expect("durable");
-    let joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
+    let joined = ControlFile::join(vec![load(0), load(1)], load(0).info()).expect("joined");
     assert_eq!(load(1).info().checkpoint.block, 16);
     assert_eq!(load(1).info().members.expect("members").own, 1);
     // The second fails: the first says so before the update returns.
@@ -286,7 +286,7 @@ fn control_information_is_on_every_member_in_sync() {
     drop(joined);
     let broken: Arc<dyn LogDevice> = Arc::new(broken);
     let second = ControlFile::load_member(broken, path).expect("whole");
-    let mut joined = ControlFile::join(vec![load(0), second]).expect("joined");
+    let mut joined = ControlFile::join(vec![load(0), second], load(0).info()).expect("joined");
     checkpoint(&mut joined, 24).expect("the first goes on");
     let table = load(0).info().members.expect("members");
     assert_eq!((load(0).info().checkpoint.block, table.stale), (24, 0b10));
