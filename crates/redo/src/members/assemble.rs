@@ -364,9 +364,9 @@ impl Assembly {
 /// Which of these members' control information is the newest. An update that did not reach all
 /// members, of which one was missing at the next opening, leaves that one with the number that the
 /// others give to the mark that it is stale: of those with the same number it is the one that the
-/// fewest of the others call stale. Before that counts, an update that another member of that number
-/// does not have, though it is in sync by it, never ended, so that nothing rests on it; of several
-/// such updates it is the one that calls the fewest members stale.
+/// fewest of the others call stale. An update that another member of that number lacks, although
+/// the update calls that member in sync, never ended, so nothing depends on it: it counts only if
+/// no other ended, and of several such updates the one that calls the fewest members stale counts.
 pub(crate) fn newest<'a>(all: impl Iterator<Item = &'a ControlInfo> + Clone) -> Option<usize> {
     let last = all.clone().map(|info| info.generation).max()?;
     let marked_by = |info: &ControlInfo| {
@@ -387,7 +387,7 @@ pub(crate) fn newest<'a>(all: impl Iterator<Item = &'a ControlInfo> + Clone) -> 
             in_sync && !other.states_as(info)
         })
     };
-    let stale = |info: &ControlInfo| info.members.map_or(0, |members| members.stale.count_ones());
+    let stale = |info: &ControlInfo| info.members.map_or(0, |table| table.stale.count_ones());
     let least = of_last.min_by_key(|(_, info)| {
         let unfinished = never_ended(info);
         let called_stale = if unfinished { stale(info) } else { 0 };
