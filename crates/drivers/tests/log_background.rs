@@ -8,7 +8,7 @@ use measure::driver::Driver as _;
 use redo::{ArchiveMode, CommitMode, Log, LogFileSync, LogWriter, Options, Shape, SyncMethod};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const SHAPE: Shape = Shape::new()
@@ -16,7 +16,7 @@ const SHAPE: Shape = Shape::new()
     .groups(3)
     .file_bytes(512 << 10);
 /// Nothing takes as long, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 /// What the observer adds up.
 #[derive(Default)]
@@ -37,6 +37,14 @@ fn open(
             .create()
             .expect("a log"),
     );
+    open_again(directory, beside)
+}
+
+/// The same for a log that exists.
+fn open_again(
+    directory: &Path,
+    beside: impl FnOnce(&Arc<Seen>) -> LogBackground,
+) -> (EmbeddedLog, Arc<Seen>) {
     let seen = Arc::<Seen>::default();
     let beside = beside(&seen);
     let observer = Arc::clone(&seen);
@@ -149,6 +157,49 @@ fn a_database_writer_that_is_slow_holds_the_switch() {
     assert_eq!((life.archived_files, life.archived_bytes), (None, None));
     log.check().expect("all is well");
     log.close().expect("closes");
+}
+
+/// The process ended before the checkpoint followed the switches: at the next opening the log is
+/// full up to its last log file, and no further switch can come before the checkpoint moves.
+#[test]
+fn a_log_that_was_full_when_it_ended_goes_on() {
+    for with_data in [false, true] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let made = Log::builder(scratch.path()).shape(SHAPE).create();
+        drop(made.expect("a log"));
+        let opened = Log::builder(scratch.path()).open();
+        let (log, _) = opened.expect("opens");
+        let mut session = log.session();
+        while log.durable().log_seq < 4 {
+            session.append(&[&[1; 3000]]).expect("open");
+            session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+        }
+        drop(session);
+        log.close().expect("closes");
+        drop(log);
+        let (log, _) = open_again(scratch.path(), |seen| LogBackground {
+            data: with_data.then(|| data_file(seen).1),
+            ..LogBackground::default()
+        });
+        let (log, done) = (Arc::new(log), Arc::<AtomicBool>::default());
+        // Not a scoped thread: the test ends although a commit hangs.
+        let session = std::thread::spawn({
+            let (log, done) = (Arc::clone(&log), Arc::clone(&done));
+            move || {
+                let mut session = log.log().session();
+                for _ in 0..log.log().geometry().capacity_blocks() {
+                    session.append(&[&[1; 3000]]).expect("open");
+                    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+                }
+                done.store(true, Ordering::SeqCst);
+            }
+        });
+        until("the checkpoint moves", || {
+            session.is_finished() || done.load(Ordering::SeqCst)
+        });
+        session.join().expect("it committed");
+        log.close().expect("closes");
+    }
 }
 
 #[test]

@@ -96,7 +96,9 @@ impl Checkpoints {
     }
 }
 
-/// Begins to move the checkpoint of `log`.
+/// Begins to move the checkpoint of `log`. What recovery found needs no block of the data file, so
+/// that the checkpoint moves to its end at once: a log that was full when it ended could otherwise
+/// not be written to, and no switch would come for the checkpoint to follow.
 ///
 /// # Errors
 /// When the system gives no thread, or no memory to write from.
@@ -125,7 +127,11 @@ pub(super) fn start(
 
 /// The stand-in: the checkpoint follows each log switch.
 fn follow(checkpoints: &Checkpoints, stop: &Stop) {
-    let mut last = checkpoints.log.durable().log_seq;
+    let recovered = checkpoints.log.durable();
+    if !checkpoints.advance(recovered) {
+        return;
+    }
+    let mut last = recovered.log_seq;
     while !stop.is_asked() {
         let durable = checkpoints.log.durable();
         if durable.log_seq > last {
@@ -230,6 +236,9 @@ impl Writer {
         let mut known = (self.data.redo_bytes)();
         // Redo that is counted next lies behind what was durable before.
         let mut low = self.checkpoints.log.durable();
+        if !self.checkpoints.advance(low) {
+            return Ok(());
+        }
         let (mut last, mut moved) = (low, Instant::now());
         let mut batch = Vec::with_capacity(BATCH_BLOCKS);
         while !stop.is_asked() {
