@@ -408,10 +408,9 @@ fn samples_to(args: &ImportArgs, input: &Input, shown: &str) -> Result<Samples, 
 fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
     if args.csv {
         if !args.output.quiet {
-            eprint!(
-                "{}",
-                imported::text(run, Style::detect(false, None), args.output.verbose)
-            );
+            let style = Style::of(std::io::stderr());
+            let text = imported::text(run, style, args.output.verbose);
+            eprint!("{}", style.fitted(text));
         }
         return Ok(());
     }
