@@ -31,8 +31,8 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are not
-evidence are skipped and listed. A file that you name itself must be evidence.")]
+Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are \
+not evidence are skipped and listed. A file that you name itself must be evidence.")]
 pub(crate) struct ImportArgs {
     /// Files, directories, patterns (in quotes), or - for standard input
     #[arg(required = true, value_name = "FILE")]

@@ -25,8 +25,8 @@ use std::time::Duration;
 /// Options of `powertest`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A second machine keeps the acknowledgements: start `serve` there. On the machine under test start
-`write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows
+A second machine keeps the acknowledgements: start `serve` there. On the machine under test start \
+`write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows \
 how to automate this with a switchable outlet and systemd.
 
 Exit codes of verify: 0 nothing lost, 3 acknowledged writes were lost, 4 cannot be judged.")]

@@ -1,5 +1,6 @@
 //! What is printed for people fits the terminal: at 80 and at 200 columns no line of any command is
-//! wider, characters of two columns counted as two. A single word, such as a path, may be wider.
+//! wider, on standard error too, characters of two columns counted as two. A single word, such as a
+//! path, may be wider.
 
 use crate::harness::{Place, skipped};
 use device::SyncMethod;
@@ -46,8 +47,16 @@ fn printed(place: &Place, arguments: &str, columns: usize) -> String {
         .output()
         .expect("it runs");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!text.trim().is_empty(), "{arguments}: {said}");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(!said.contains("panicked"), "{arguments}: {said}");
+    expect_fits(&format!("{arguments} (standard error)"), &said, columns);
+    text
+}
+
+/// What a command prints that does not end with a refusal.
+fn result(place: &Place, arguments: &str, columns: usize) -> String {
+    let text = printed(place, arguments, columns);
+    assert!(!text.trim().is_empty(), "{arguments}");
     text
 }
 
@@ -85,36 +94,55 @@ fn every_view_fits_80_and_200_columns() {
     std::fs::create_dir(place.path().join(WIDE)).expect("a fresh directory");
     let (first, second) = (place.store_a_run(), place.store_a_run());
     let mirror = mirror(&place);
+    let label = "a".repeat(40);
     let commands = [
-        format!(
-            "run {WIDE} {SHORT} --tag volume=gp3 --label {}",
-            "a".repeat(40)
-        ),
+        format!("run {WIDE} {SHORT} --tag volume=🚀測試🚀測試 --label {label}"),
         "runs".to_owned(),
-        "runs show last".to_owned(),
-        "runs show last -v".to_owned(),
-        format!("runs diff {first} last"),
+        format!("runs show {label}"),
+        format!("runs show {label} -v"),
+        format!("runs diff {first} {label}"),
         format!("compare {first} {second}"),
-        format!("compare {first} {second} last -v"),
-        "capacity last".to_owned(),
+        format!("compare {first} {second} {label} -v"),
+        format!("capacity {label}"),
         format!("import {} -v", corpus("awr-html/whole.html")),
         format!("import {}", corpus("fio-json")),
         format!("import {}", corpus("oracle-trace")),
+        "runs show last -v".to_owned(),
         "findings".to_owned(),
         "findings latency".to_owned(),
         format!("devices {WIDE}"),
         format!("inspect {}", place.path().join("m1").display()),
         format!("inspect --members {mirror}"),
         format!("probe {WIDE} --time 2ms --allow-busy"),
-        format!("compare --on a={WIDE} --on b=target --rounds 2 {SHORT}"),
+        "powertest list".to_owned(),
+        format!("summary {}", corpus("oracle-trace")),
     ];
     for columns in [80, 200] {
         for arguments in &commands {
             // There is nothing more to see at 200 columns of what measures.
             if columns == 80 || !["run", "probe"].iter().any(|c| arguments.starts_with(c)) {
-                expect_fits(arguments, &printed(&place, arguments, columns), columns);
+                expect_fits(arguments, &result(&place, arguments, columns), columns);
             }
         }
+    }
+}
+
+#[test]
+fn every_refusal_fits_80_columns() {
+    let place = Place::new();
+    std::fs::create_dir(place.path().join(WIDE)).expect("a fresh directory");
+    for arguments in [
+        format!("run {WIDE} --frobnicate {WIDE} {WIDE} {WIDE}"),
+        format!("run {WIDE} --commits many"),
+        format!("run no/{WIDE} --jobs 1 --commits 40 --warmup 0 --allow-busy"),
+        format!("inspect {WIDE}"),
+        format!("import {WIDE}"),
+        "compare one two three".to_owned(),
+        "runs delete one".to_owned(),
+        "powertest write --on target".to_owned(),
+    ] {
+        let text = printed(&place, &arguments, 80);
+        assert_eq!(text, "", "{arguments} is refused");
     }
 }
 
@@ -124,11 +152,11 @@ fn every_help_text_fits_80_columns() {
     let mut waiting = vec![String::new()];
     let mut seen = 0;
     while let Some(command) = waiting.pop() {
-        let shown = printed(&place, format!("{command} --help").trim(), 80);
+        let shown = result(&place, format!("{command} --help").trim(), 80);
         expect_fits(&format!("{command} --help"), &shown, 80);
         expect_fits(
             &command,
-            &printed(&place, format!("{command} -h").trim(), 80),
+            &result(&place, format!("{command} -h").trim(), 80),
             80,
         );
         seen += 1;
