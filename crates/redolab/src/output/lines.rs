@@ -3,8 +3,8 @@
 //!
 //! Invariants: widths are columns of the terminal: a CJK character or an emoji takes two, a
 //! combining character none. What goes to a pipe or a file keeps its lines, unless the environment
-//! names a width (`COLUMNS`), as `clap` takes it for `--help`; a word is never broken, so that paths
-//! and commands can be copied.
+//! names a width (`COLUMNS`), as `clap` takes it for `--help`; a word is never broken, so that
+//! paths and commands can be copied.
 
 use measure::words::sanitize;
 use std::io::IsTerminal;

@@ -23,8 +23,8 @@ pub struct Style {
     pub frame: bool,
 }
 
-/// Tables are not wider where nothing limits them: longer lines are hard to follow. Plain columns of
-/// this width are those that nothing limits.
+/// Tables are not wider where nothing limits them: longer lines are hard to follow. Plain columns
+/// of this width are those that nothing limits.
 const WIDEST: usize = 200;
 /// Tables are not narrower: every terminal is as wide.
 const NARROWEST: usize = 80;
