@@ -108,11 +108,17 @@ impl Beats {
 
     /// Time between two moments for which a beat was overdue.
     fn overdue(&self, from: Instant, to: Instant) -> Duration {
-        let within = |due: Instant, over: Instant| over.min(to).saturating_duration_since(due.max(from));
+        let within =
+            |due: Instant, over: Instant| over.min(to).saturating_duration_since(due.max(from));
         let late = self.late.iter().map(|(due, over)| within(*due, *over));
         let waited: Duration = late.sum();
         let outstanding = within(self.next, to);
-        waited + if outstanding >= ON_TIME { outstanding } else { Duration::ZERO }
+        waited
+            + if outstanding >= ON_TIME {
+                outstanding
+            } else {
+                Duration::ZERO
+            }
     }
 }
 
@@ -177,12 +183,17 @@ impl Heartbeat {
             return;
         };
         let waits_in = watched.thread.waits_in();
-        let counted = watched.device.as_ref().and_then(|device| device.read().ok());
+        let counted = watched
+            .device
+            .as_ref()
+            .and_then(|device| device.read().ok());
         let pages = DirtyPages::now();
         let mut probe = lock(&self.probe);
         // It may have ended meanwhile, and another one may have begun.
         if probe.since == Some(since) {
-            probe.seen.add(waits_in, counted.map(|stats| stats.in_flight));
+            probe
+                .seen
+                .add(waits_in, counted.map(|stats| stats.in_flight));
             probe.seen.add_pages(pages);
         }
     }

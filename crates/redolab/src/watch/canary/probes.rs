@@ -15,6 +15,7 @@ use crate::observe::pressure::{DirtyPages, PressureTotals};
 use crate::observe::thread::ThreadFiles;
 use crate::observe::topology::counted_devices;
 use crate::store::now_rfc3339;
+use measure::stack::{LayerKind, Stack};
 use measure::{Histogram, Nanos};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -50,11 +51,17 @@ pub fn canary(
     let shown = plan.path.display();
     // What cannot be listed can still be written to.
     for left in sweep(&folder).unwrap_or_default() {
-        console.say(&format!("Removed what a killed command left: {}", left.display()));
+        console.say(&format!(
+            "Removed what a killed command left: {}",
+            left.display()
+        ));
     }
     let work = WorkFolder::create(&folder);
-    let work = work.map_err(Failure::system(format!("--canary {shown}: making a folder")))?;
-    let file = make_file(&work).map_err(Failure::system(format!("--canary {shown}: making a file")))?;
+    let work = work.map_err(Failure::system(format!(
+        "--canary {shown}: making a folder"
+    )))?;
+    let file =
+        make_file(&work).map_err(Failure::system(format!("--canary {shown}: making a file")))?;
     let stack = device::identify::stack_of(&folder).unwrap_or_default();
     let device = match counted_devices(&stack).as_slice() {
         [one] => Counters::open(*one).ok(),
@@ -87,15 +94,23 @@ pub fn canary(
             watched: &watched,
             heartbeat: &heartbeat,
         };
-        let outcome = probes.run(console, look, &mut report);
-        heartbeat.stop();
-        outcome
+        let _stop = StopHeartbeat(&heartbeat);
+        probes.run(console, look, &mut report)
     });
     drop(file);
     outcome?;
     work.remove()
         .map_err(|left| Failure::Unusable(format!("--canary {shown}: {left}")))?;
     Ok(report)
+}
+
+/// Ends the heartbeat when the probes end, however they do.
+struct StopHeartbeat<'a>(&'a Heartbeat);
+
+impl Drop for StopHeartbeat<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// The directory to write to.
@@ -133,11 +148,12 @@ fn page(number: u64) -> [u8; PROBE_BYTES as usize] {
     page
 }
 
-fn name_of(stack: &measure::stack::Stack, device: &Counters) -> String {
+fn name_of(stack: &Stack, device: &Counters) -> String {
     let number = device.dev().to_string();
     let layer = stack
         .layers
         .iter()
+        .filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop))
         .find(|layer| layer.dev.as_deref() == Some(&number));
     match layer {
         Some(layer) => format!("{} ({number})", layer.name),
@@ -185,7 +201,10 @@ fn not_available(watched: &Watched, has_memory: bool) -> Vec<String> {
             DirtyPages::now().is_none(),
             "dirty pages and pages under writeback (/proc/meminfo)",
         ),
-        (pressure.io_us.is_none(), "pressure of I/O (/proc/pressure/io)"),
+        (
+            pressure.io_us.is_none(),
+            "pressure of I/O (/proc/pressure/io)",
+        ),
         (
             pressure.cpu_us.is_none(),
             "pressure of processors (/proc/pressure/cpu)",
