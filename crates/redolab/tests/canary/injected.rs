@@ -1,0 +1,257 @@
+//! Stalls that are injected, and what the canary makes of them. Nothing here asserts a time: an
+//! injection lasts until the canary has reported a stall.
+
+use crate::slow_disk::{SlowDisk, done};
+use crate::stalls::{Canary, PrintedStall};
+use crate::{alone, number, skipped};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Stalls of each class in a check.
+const USUAL: u64 = 2;
+
+/// What holds up the canary.
+trait Injection {
+    /// The word of its class.
+    fn class(&self) -> &'static str;
+    /// Holds it up once.
+    fn inject(&mut self, number: u64, canary: &Canary);
+}
+
+/// The disk pauses.
+struct Pause<'a>(&'a SlowDisk);
+
+impl Injection for Pause<'_> {
+    fn class(&self) -> &'static str {
+        "storage"
+    }
+
+    fn inject(&mut self, number: u64, _: &Canary) {
+        self.0.pause(Duration::from_millis(250 + 30 * number));
+    }
+}
+
+/// A control group lets two writes per second of the canary pass to its device.
+struct Limit {
+    parent: PathBuf,
+    folder: PathBuf,
+    device: String,
+}
+
+impl Limit {
+    fn make(node: &str) -> Option<Limit> {
+        let parent = PathBuf::from("/sys/fs/cgroup/blkio");
+        if !parent.join("blkio.throttle.write_iops_device").exists() {
+            skipped("no control group of version 1 limits block devices here");
+            return None;
+        }
+        let folder = parent.join(format!("redolab-canary-{}", std::process::id()));
+        if let Err(e) = std::fs::create_dir(&folder) {
+            skipped(&format!("{}: {e}", folder.display()));
+            return None;
+        }
+        let name = Path::new(node).file_name().unwrap_or_default();
+        let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev"));
+        Some(Limit {
+            parent,
+            folder,
+            device: number.expect("a device").trim().to_owned(),
+        })
+    }
+
+    fn set(&self, per_second: u32) {
+        let file = self.folder.join("blkio.throttle.write_iops_device");
+        std::fs::write(file, format!("{} {per_second}", self.device)).expect("a limit");
+    }
+
+    fn hold(&self, canary: &Canary, folder: &Path) {
+        let pid = canary.pid().to_string();
+        std::fs::write(folder.join("cgroup.procs"), pid).expect("our own child");
+    }
+}
+
+impl Injection for Limit {
+    fn class(&self) -> &'static str {
+        "storage"
+    }
+
+    fn inject(&mut self, _: u64, canary: &Canary) {
+        self.set(2);
+        self.hold(canary, &self.folder);
+        std::thread::sleep(Duration::from_millis(1100));
+        self.hold(canary, &self.parent);
+        self.set(0);
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        for _ in 0..200 {
+            if std::fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        eprintln!("{} stays", self.folder.display());
+    }
+}
+
+/// Somebody has the slow disk write back what he wrote.
+struct Storm<'a>(&'a SlowDisk);
+
+impl Injection for Storm<'_> {
+    fn class(&self) -> &'static str {
+        "writeback"
+    }
+
+    fn inject(&mut self, number: u64, _: &Canary) {
+        self.0.set_slow(true);
+        let to = format!("of={}/storm-{}", self.0.at(), number % 2);
+        let arguments = ["if=/dev/zero", &to, "bs=1M", "count=40", "conv=fsync"];
+        done("dd", &arguments).expect("writes");
+        self.0.set_slow(false);
+    }
+}
+
+/// A real-time process takes the processor to which the canary is bound.
+struct Hog {
+    processor: String,
+}
+
+impl Hog {
+    fn bind(&self, canary: &Canary) {
+        let pid = canary.pid().to_string();
+        let arguments = ["-a", "-p", "-c", &self.processor, &pid];
+        done("taskset", &arguments).expect("our own child");
+    }
+
+    fn start(&self) -> std::io::Result<Child> {
+        Command::new("timeout")
+            .args(["0.3", "chrt", "-f", "50", "taskset", "-c", &self.processor])
+            .args(["sh", "-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+    }
+}
+
+impl Injection for Hog {
+    fn class(&self) -> &'static str {
+        "scheduler"
+    }
+
+    fn inject(&mut self, _: u64, canary: &Canary) {
+        self.bind(canary);
+        let ended = self.start().and_then(|mut hog| hog.wait());
+        ended.expect("timeout ends by itself");
+    }
+}
+
+/// Injects so many stalls; how many were classed right. Of the stalls of one injection the longest
+/// counts.
+fn injected(canary: &Canary, injection: &mut dyn Injection, count: u64) -> u64 {
+    let mut right = 0;
+    for at in 0..count {
+        // What came between two injections is not of either.
+        let between = canary.leftover();
+        injection.inject(at, canary);
+        let stalls = canary.stalls();
+        let longest = stalls.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        let is_right = longest.is_some_and(|(_, class)| class == injection.class());
+        println!(
+            "{} {at}: {stalls:?}, before it {between:?}",
+            injection.class()
+        );
+        note(injection.class(), at, longest);
+        right += u64::from(is_right);
+    }
+    right
+}
+
+/// A line of data.
+fn note(injected: &str, at: u64, longest: Option<&PrintedStall>) {
+    let Some(path) = std::env::var_os("REDOLAB_CANARY_CSV") else {
+        return;
+    };
+    let is_new = !Path::new(&path).exists();
+    let file = std::fs::File::options()
+        .append(true)
+        .create(true)
+        .open(path);
+    let mut file = file.expect("opens");
+    if is_new {
+        writeln!(file, "injected,number,stall_ms,class").expect("writes");
+    }
+    let (ms, class) = longest.map_or((0.0, "none"), |(ms, class)| (*ms, class));
+    writeln!(file, "{injected},{at},{ms},{class}").expect("writes");
+}
+
+/// The canary's JSON follows its schema.
+fn expect_schema(json: &serde_json::Value) {
+    let problems = crate::plain::schema_problems(json);
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn injected_stalls_are_classed_right() {
+    let _alone = alone();
+    let disk = match SlowDisk::make() {
+        Ok(disk) => disk,
+        Err(why) => return skipped(&why),
+    };
+    for tool in ["dd", "taskset", "chrt", "timeout"] {
+        if done(tool, &["--version"]).is_err() {
+            return skipped(&format!("{tool} is not here"));
+        }
+    }
+    let count = number("REDOLAB_CANARY_STALLS", USUAL);
+    let node = disk.device().expect("a loop device");
+    let canary = Canary::start(&[&disk.at(), "--time", "30m", "--format", "json"]);
+    // The first probes have made a median.
+    std::thread::sleep(Duration::from_secs(2));
+    let mut limit = Limit::make(&node);
+    let limited = limit.as_ref().map_or(0, |_| count / 2);
+    let mut right = injected(&canary, &mut Pause(&disk), count - limited);
+    if let Some(limit) = &mut limit {
+        right += injected(&canary, limit, limited);
+    }
+    right += injected(&canary, &mut Storm(&disk), count);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut hog = Hog {
+        processor: (processors - 1).to_string(),
+    };
+    right += injected(&canary, &mut hog, count);
+    let (code, json) = canary.interrupt();
+    drop(limit);
+    println!("{right} of {} injected stalls are classed right", 3 * count);
+    assert_eq!(code, Some(130));
+    expect_schema(&json);
+    let found = done("ls", &[&disk.at()]).expect("lists");
+    assert!(!found.contains("redolab"), "left behind: {found}");
+    assert_eq!(right, 3 * count);
+}
+
+/// At length: a machine on which nothing else runs has no stall.
+#[test]
+fn a_quiet_machine_has_no_stalls_at_length() {
+    let seconds = number("REDOLAB_CANARY_QUIET_S", 0);
+    if seconds == 0 {
+        return;
+    }
+    let _alone = alone();
+    let disk = match SlowDisk::make() {
+        Ok(disk) => disk,
+        Err(why) => return skipped(&why),
+    };
+    let time = format!("{seconds}s");
+    let canary = Canary::start(&[&disk.at(), "--time", &time, "--format", "json"]);
+    let (code, json) = canary.wait();
+    println!(
+        "{} probes in {seconds} s, 0 stalls expected: {}",
+        json["probes"], json["stalls"]
+    );
+    assert_eq!(code, Some(0));
+    expect_schema(&json);
+    assert_eq!(json["stalls_by_class"].to_string().matches(":0").count(), 4);
+}
