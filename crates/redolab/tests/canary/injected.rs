@@ -33,42 +33,67 @@ impl Injection for Pause<'_> {
     }
 }
 
-/// A control group lets two writes per second of the canary pass to its device.
-struct Limit {
+/// A control group of version 1, which goes away when dropped.
+struct Group {
     parent: PathBuf,
     folder: PathBuf,
+}
+
+impl Group {
+    /// A group of this controller, whose groups have this file; says why it skips.
+    fn make(controller: &str, file: &str) -> Option<Group> {
+        let parent = Path::new("/sys/fs/cgroup").join(controller);
+        let folder = parent.join(format!("redolab-canary-{}", std::process::id()));
+        let made = std::fs::create_dir(&folder);
+        let group = Group { parent, folder };
+        if made.is_err() || !group.folder.join(file).exists() {
+            skipped(&format!("there is no control group with {file} here"));
+            return None;
+        }
+        Some(group)
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        std::fs::write(self.folder.join(file), value).expect("a limit");
+    }
+
+    /// Takes a process in, or sends it back.
+    fn hold(&self, pid: u32, is_held: bool) {
+        let folder = if is_held { &self.folder } else { &self.parent };
+        // It may have ended.
+        let _ = std::fs::write(folder.join("cgroup.procs"), pid.to_string());
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The last process of it may not be gone yet.
+        for _ in 0..200 {
+            let removed = std::fs::remove_dir(&self.folder);
+            if removed.is_ok() || !self.folder.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        eprintln!("{} stays", self.folder.display());
+    }
+}
+
+const WRITES: &str = "blkio.throttle.write_iops_device";
+
+/// A control group lets two writes per second of the canary pass to its device.
+struct Limit {
+    group: Group,
     device: String,
 }
 
 impl Limit {
     fn make(node: &str) -> Option<Limit> {
-        let parent = PathBuf::from("/sys/fs/cgroup/blkio");
-        if !parent.join("blkio.throttle.write_iops_device").exists() {
-            skipped("no control group of version 1 limits block devices here");
-            return None;
-        }
-        let folder = parent.join(format!("redolab-canary-{}", std::process::id()));
-        if let Err(e) = std::fs::create_dir(&folder) {
-            skipped(&format!("{}: {e}", folder.display()));
-            return None;
-        }
+        let group = Group::make("blkio", WRITES)?;
         let name = Path::new(node).file_name().unwrap_or_default();
         let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev"));
-        Some(Limit {
-            parent,
-            folder,
-            device: number.expect("a device").trim().to_owned(),
-        })
-    }
-
-    fn set(&self, per_second: u32) {
-        let file = self.folder.join("blkio.throttle.write_iops_device");
-        std::fs::write(file, format!("{} {per_second}", self.device)).expect("a limit");
-    }
-
-    fn hold(&self, canary: &Canary, folder: &Path) {
-        let pid = canary.pid().to_string();
-        std::fs::write(folder.join("cgroup.procs"), pid).expect("our own child");
+        let device = number.expect("a device").trim().to_owned();
+        Some(Limit { group, device })
     }
 }
 
@@ -78,24 +103,42 @@ impl Injection for Limit {
     }
 
     fn inject(&mut self, _: u64, canary: &Canary) {
-        self.set(2);
-        self.hold(canary, &self.folder);
+        self.group.set(WRITES, &format!("{} 2", self.device));
+        self.group.hold(canary.pid(), true);
         std::thread::sleep(Duration::from_millis(1100));
-        self.hold(canary, &self.parent);
-        self.set(0);
+        self.group.hold(canary.pid(), false);
+        self.group.set(WRITES, &format!("{} 0", self.device));
     }
 }
 
-impl Drop for Limit {
-    fn drop(&mut self) {
-        for _ in 0..200 {
-            if std::fs::remove_dir(&self.folder).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        eprintln!("{} stays", self.folder.display());
+const QUOTA: &str = "cpu.cfs_quota_us";
+
+/// The canary shares a fifth of a processor with a program that takes all of it.
+struct Quota(Group);
+
+impl Injection for Quota {
+    fn class(&self) -> &'static str {
+        "scheduler"
     }
+
+    fn inject(&mut self, _: u64, canary: &Canary) {
+        self.0.set("cpu.cfs_period_us", "1000000");
+        self.0.set(QUOTA, "200000");
+        let mut hog = spin(&["1.5"]).expect("timeout starts");
+        self.0.hold(hog.id(), true);
+        self.0.hold(canary.pid(), true);
+        hog.wait().expect("timeout ends by itself");
+        self.0.hold(canary.pid(), false);
+    }
+}
+
+/// Something that takes a processor; `before` are arguments of timeout before its command.
+fn spin(before: &[&str]) -> std::io::Result<Child> {
+    Command::new("timeout")
+        .args(before)
+        .args(["sh", "-c", "while :; do :; done"])
+        .stdin(Stdio::null())
+        .spawn()
 }
 
 /// Somebody has the slow disk write back what he wrote.
@@ -109,7 +152,8 @@ impl Injection for Storm<'_> {
     fn inject(&mut self, number: u64, _: &Canary) {
         self.0.set_slow(true);
         let to = format!("of={}/storm-{}", self.0.at(), number % 2);
-        let arguments = ["if=/dev/zero", &to, "bs=1M", "count=40", "conv=fsync"];
+        let count = format!("count={}", 20 + 4 * number.min(10));
+        let arguments = ["if=/dev/zero", &to, "bs=1M", &count, "conv=fsync"];
         done("dd", &arguments).expect("writes");
         self.0.set_slow(false);
     }
@@ -126,14 +170,6 @@ impl Hog {
         let arguments = ["-a", "-p", "-c", &self.processor, &pid];
         done("taskset", &arguments).expect("our own child");
     }
-
-    fn start(&self) -> std::io::Result<Child> {
-        Command::new("timeout")
-            .args(["0.3", "chrt", "-f", "50", "taskset", "-c", &self.processor])
-            .args(["sh", "-c", "while :; do :; done"])
-            .stdin(Stdio::null())
-            .spawn()
-    }
 }
 
 impl Injection for Hog {
@@ -143,7 +179,9 @@ impl Injection for Hog {
 
     fn inject(&mut self, _: u64, canary: &Canary) {
         self.bind(canary);
-        let ended = self.start().and_then(|mut hog| hog.wait());
+        let processor = ["taskset", "-c", &self.processor];
+        let before = [&["0.3", "chrt", "-f", "50"][..], &processor].concat();
+        let ended = spin(&before).and_then(|mut hog| hog.wait());
         ended.expect("timeout ends by itself");
     }
 }
@@ -221,7 +259,12 @@ fn injected_stalls_are_classed_right() {
     let mut hog = Hog {
         processor: (processors - 1).to_string(),
     };
-    right += injected(&canary, &mut hog, count);
+    let quota = Group::make("cpu", QUOTA);
+    let in_group = quota.as_ref().map_or(0, |_| count / 2);
+    if let Some(group) = quota {
+        right += injected(&canary, &mut Quota(group), in_group);
+    }
+    right += injected(&canary, &mut hog, count - in_group);
     let (code, json) = canary.interrupt();
     drop(limit);
     println!("{right} of {} injected stalls are classed right", 3 * count);

@@ -193,16 +193,257 @@ impl StallEvidence {
             ),
             _ if self.device_was_busy() => (
                 StallClass::Storage,
-                "the device had requests in flight, without writeback by others",
+                "the device had requests in flight, and no load of pages was under writeback on it",
+            ),
+            _ if self.waited_for_io() && self.device_busy_ns.is_some() => (
+                StallClass::Storage,
+                "the canary waited for I/O that the device had not received: a limit above it",
             ),
             _ if self.waited_for_io() => (
                 StallClass::Storage,
-                "the canary waited for I/O that the device had not received: a limit above it",
+                "the canary waited for I/O, and the device has no counters",
             ),
             _ => (
                 StallClass::Unknown,
                 "neither processor nor device accounts for half of it",
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn waited(functions: &[(&str, u32)]) -> Vec<WaitedIn> {
+        let one = |(function, samples): &(&str, u32)| WaitedIn {
+            function: (*function).to_owned(),
+            samples: *samples,
+        };
+        functions.iter().map(one).collect()
+    }
+
+    /// A disk that confirmed nothing for 280 ms, recorded on ext4 on a loop device.
+    fn paused() -> StallEvidence {
+        StallEvidence {
+            duration_ns: 284 * MS,
+            fsync_ns: 284 * MS,
+            run_delay_ns: Some(MS / 10),
+            heartbeat_late_ns: 42 * MS,
+            samples: 54,
+            waited_in: waited(&[("folio_wait_bit", 54)]),
+            dirty_bytes: Some(536 << 20),
+            writeback_bytes: Some(0),
+            in_flight_most: Some(1),
+            in_flight_samples: Some(54),
+            device_busy_ns: Some(280 * MS),
+            device_written_bytes: Some(7 << 10),
+            pressure_io_ns: Some(143 * MS),
+            pressure_cpu_ns: Some(272 * MS),
+            ..StallEvidence::default()
+        }
+    }
+
+    /// A limit of two writes per second in the canary's control group.
+    fn limited() -> StallEvidence {
+        StallEvidence {
+            duration_ns: 516 * MS,
+            fsync_ns: 516 * MS,
+            heartbeat_late_ns: 12 * MS,
+            samples: 102,
+            waited_in: waited(&[("folio_wait_bit", 102)]),
+            writeback_bytes: Some(4 << 10),
+            in_flight_most: Some(0),
+            in_flight_samples: Some(0),
+            device_busy_ns: Some(4 * MS),
+            ..paused()
+        }
+    }
+
+    /// Somebody has 40 MiB written back on a disk of 24 MiB/s.
+    fn storm() -> StallEvidence {
+        StallEvidence {
+            duration_ns: 1687 * MS,
+            fsync_ns: 1684 * MS,
+            run_delay_ns: Some(7 * MS),
+            heartbeat_late_ns: 51 * MS,
+            samples: 337,
+            waited_in: waited(&[("folio_wait_bit", 268), ("jbd2_log_wait_commit", 69)]),
+            writeback_bytes: Some(32 << 20),
+            in_flight_most: Some(33),
+            in_flight_samples: Some(337),
+            device_busy_ns: Some(1680 * MS),
+            device_written_bytes: Some(40 << 20),
+            ..paused()
+        }
+    }
+
+    /// A real-time process on the canary's processor.
+    fn hogged() -> StallEvidence {
+        StallEvidence {
+            duration_ns: 216 * MS,
+            late_ns: 216 * MS,
+            fsync_ns: MS / 3,
+            run_delay_ns: Some(218 * MS),
+            heartbeat_late_ns: 216 * MS,
+            samples: 2,
+            waited_in: Vec::new(),
+            writeback_bytes: Some(60 << 20),
+            in_flight_most: Some(1),
+            in_flight_samples: Some(2),
+            device_busy_ns: Some(0),
+            ..paused()
+        }
+    }
+
+    /// A file system that is frozen for a snapshot.
+    fn frozen() -> StallEvidence {
+        StallEvidence {
+            duration_ns: 243 * MS,
+            write_ns: 242 * MS,
+            fsync_ns: MS,
+            samples: 48,
+            waited_in: waited(&[("percpu_rwsem_wait", 47), ("folio_wait_bit", 1)]),
+            in_flight_samples: Some(1),
+            device_busy_ns: Some(0),
+            ..paused()
+        }
+    }
+
+    #[test]
+    fn recorded_stalls_have_their_class() {
+        for (evidence, class) in [
+            (paused(), StallClass::Storage),
+            (limited(), StallClass::Storage),
+            (storm(), StallClass::Writeback),
+            (hogged(), StallClass::Scheduler),
+            (frozen(), StallClass::Unknown),
+            (
+                StallEvidence {
+                    duration_ns: 25 * MS,
+                    ..StallEvidence::default()
+                },
+                StallClass::Unknown,
+            ),
+        ] {
+            assert_eq!(evidence.judged().0, class, "{evidence:?}");
+        }
+    }
+
+    fn class(change: impl FnOnce(&mut StallEvidence), mut evidence: StallEvidence) -> StallClass {
+        change(&mut evidence);
+        evidence.judged().0
+    }
+
+    #[test]
+    fn half_of_a_stall_without_a_processor_makes_it_the_schedulers() {
+        let half = 142 * MS;
+        for (delay, late, expected) in [
+            (Some(half), 0, StallClass::Scheduler),
+            (Some(half - 1), 0, StallClass::Storage),
+            (None, half, StallClass::Scheduler),
+            (Some(0), half, StallClass::Scheduler),
+            (None, half - 1, StallClass::Storage),
+            (Some(half - 1), half - 1, StallClass::Storage),
+        ] {
+            let found = class(
+                |e| (e.run_delay_ns, e.heartbeat_late_ns) = (delay, late),
+                paused(),
+            );
+            assert_eq!(found, expected, "{delay:?} {late}");
+        }
+    }
+
+    #[test]
+    fn writeback_needs_pages_and_a_device_that_writes_for_others() {
+        for (pages, written, expected) in [
+            (
+                Some(WRITEBACK_LOAD_BYTES),
+                Some(PROBE_BYTES + OTHERS_LOAD_BYTES),
+                StallClass::Writeback,
+            ),
+            (
+                Some(WRITEBACK_LOAD_BYTES - 1),
+                Some(40 << 20),
+                StallClass::Storage,
+            ),
+            (
+                Some(WRITEBACK_LOAD_BYTES),
+                Some(PROBE_BYTES + OTHERS_LOAD_BYTES - 1),
+                StallClass::Storage,
+            ),
+            (None, Some(40 << 20), StallClass::Storage),
+            // The pages may be those of another device.
+            (Some(32 << 20), None, StallClass::Unknown),
+        ] {
+            let found = class(
+                |e| (e.writeback_bytes, e.device_written_bytes) = (pages, written),
+                storm(),
+            );
+            assert_eq!(found, expected, "{pages:?} {written:?}");
+        }
+    }
+
+    #[test]
+    fn half_of_the_samples_in_the_dirty_limit_is_writeback() {
+        for (samples, expected) in [(27, StallClass::Writeback), (26, StallClass::Storage)] {
+            let functions = [
+                ("balance_dirty_pages", samples),
+                ("folio_wait_bit", 54 - samples),
+            ];
+            let found = class(|e| e.waited_in = waited(&functions), paused());
+            assert_eq!(found, expected, "{samples}");
+        }
+    }
+
+    #[test]
+    fn a_device_is_busy_by_its_time_or_by_its_requests() {
+        let elsewhere = waited(&[("jbd2_log_wait_commit", 54)]);
+        for (busy, in_flight, functions, expected) in [
+            (Some(142), Some(0), elsewhere.clone(), StallClass::Storage),
+            (Some(141), Some(27), elsewhere.clone(), StallClass::Storage),
+            (Some(141), Some(26), elsewhere.clone(), StallClass::Unknown),
+            (None, None, elsewhere, StallClass::Unknown),
+            (
+                Some(0),
+                Some(0),
+                waited(&[("folio_wait_bit_common", 27)]),
+                StallClass::Storage,
+            ),
+            (
+                Some(0),
+                Some(0),
+                waited(&[("folio_wait_bit_common", 26)]),
+                StallClass::Unknown,
+            ),
+            (
+                None,
+                None,
+                waited(&[("request_wait_answer", 54)]),
+                StallClass::Storage,
+            ),
+            (Some(0), Some(0), Vec::new(), StallClass::Unknown),
+        ] {
+            let found = class(
+                |e| {
+                    e.device_busy_ns = busy.map(|ms: u64| ms * MS);
+                    e.in_flight_samples = in_flight;
+                    e.waited_in = functions.clone();
+                },
+                paused(),
+            );
+            assert_eq!(found, expected, "{busy:?} {in_flight:?} {functions:?}");
+        }
+        // Nobody looked at it: there is no half of nothing.
+        let found = class(
+            |e| {
+                (e.samples, e.in_flight_samples, e.device_busy_ns) = (0, Some(0), Some(0));
+                e.waited_in = Vec::new();
+            },
+            paused(),
+        );
+        assert_eq!(found, StallClass::Unknown);
     }
 }
