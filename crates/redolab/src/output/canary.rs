@@ -160,7 +160,7 @@ fn classes(report: &CanaryReport, style: Style) -> String {
         vec![class.word().to_owned(), words::count(count)]
     };
     let lines = StallClass::ALL.iter().map(|class| line(*class));
-    draw(&["Class of stall", "Stalls"], lines.collect(), 1, style)
+    draw(&["Class", "Stalls"], lines.collect(), 1, style)
 }
 
 fn stalls(report: &CanaryReport, style: Style) -> String {

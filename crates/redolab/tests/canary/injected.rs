@@ -6,7 +6,7 @@ use crate::stalls::{Canary, PrintedStall};
 use crate::{alone, number, skipped};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Stalls of each class in a check.
@@ -60,8 +60,7 @@ impl Group {
     /// Takes a process in, or sends it back.
     fn hold(&self, pid: u32, is_held: bool) {
         let folder = if is_held { &self.folder } else { &self.parent };
-        // It may have ended.
-        let _ = std::fs::write(folder.join("cgroup.procs"), pid.to_string());
+        std::fs::write(folder.join("cgroup.procs"), pid.to_string()).expect("our own child");
     }
 }
 
@@ -124,21 +123,19 @@ impl Injection for Quota {
     fn inject(&mut self, _: u64, canary: &Canary) {
         self.0.set("cpu.cfs_period_us", "1000000");
         self.0.set(QUOTA, "200000");
-        let mut hog = spin(&["1.5"]).expect("timeout starts");
-        self.0.hold(hog.id(), true);
+        // It enters by itself, so that what it starts is in the group too.
+        let script = "echo $$ > \"$1\"; exec timeout 1.5 sh -c 'while :; do :; done'";
+        let group = self.0.folder.join("cgroup.procs");
+        let hog = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .arg(group)
+            .stdin(Stdio::null())
+            .spawn();
         self.0.hold(canary.pid(), true);
-        hog.wait().expect("timeout ends by itself");
+        hog.and_then(|mut hog| hog.wait())
+            .expect("sh ends by itself");
         self.0.hold(canary.pid(), false);
     }
-}
-
-/// Something that takes a processor; `before` are arguments of timeout before its command.
-fn spin(before: &[&str]) -> std::io::Result<Child> {
-    Command::new("timeout")
-        .args(before)
-        .args(["sh", "-c", "while :; do :; done"])
-        .stdin(Stdio::null())
-        .spawn()
 }
 
 /// Somebody has the slow disk write back what he wrote.
@@ -181,7 +178,11 @@ impl Injection for Hog {
         self.bind(canary);
         let processor = ["taskset", "-c", &self.processor];
         let before = [&["0.3", "chrt", "-f", "50"][..], &processor].concat();
-        let ended = spin(&before).and_then(|mut hog| hog.wait());
+        let ended = Command::new("timeout")
+            .args(before)
+            .args(["sh", "-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .status();
         ended.expect("timeout ends by itself");
     }
 }
@@ -277,7 +278,7 @@ fn injected_stalls_are_classed_right() {
 
 /// At length: a machine on which nothing else runs has no stall.
 #[test]
-fn a_quiet_machine_has_no_stalls_at_length() {
+fn a_quiet_machine_has_no_injected_stalls_at_length() {
     let seconds = number("REDOLAB_CANARY_QUIET_S", 0);
     if seconds == 0 {
         return;

@@ -107,10 +107,11 @@ impl SlowDisk {
         done("mkfs.ext4", &["-q", "-E", options, &text(image.clone())])?;
         self.disk.lock().image = std::fs::read(&image).map_err(failed)?;
         std::fs::remove_file(&image).map_err(failed)?;
-        let options = fuse::mount_options(&device);
-        // mount(8) names the descriptor to the kernel, so it has to inherit it.
-        fcntl_setfd(&device, FdFlags::empty()).map_err(|e| e.to_string())?;
+        // mount(8) names the descriptor to the kernel, so it has to inherit it. Nobody else may: a
+        // disk whose server died would be waited for as long as another process holds its end.
         let keep = device.try_clone().map_err(failed)?;
+        let options = fuse::mount_options(&keep);
+        fcntl_setfd(&keep, FdFlags::empty()).map_err(|e| e.to_string())?;
         let disk = self.disk.clone();
         std::thread::spawn(move || {
             if let Err(e) = fuse::serve(device, &disk) {

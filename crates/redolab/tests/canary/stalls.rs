@@ -111,8 +111,15 @@ impl Canary {
     }
 
     /// Kills it.
-    pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
