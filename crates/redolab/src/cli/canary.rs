@@ -12,10 +12,10 @@ use measure::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How long a canary runs unless it is told.
+/// How long a canary runs where no time is given.
 const TIME: Nanos = Nanos(60_000_000_000);
 
-/// Probes per second unless it is told.
+/// Probes per second where no rate is given.
 const RATE: u32 = 10;
 
 /// Options of the canary.

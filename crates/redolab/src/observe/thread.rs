@@ -1,5 +1,6 @@
-//! A thread of this process, as the kernel sees it: how long it waited for a processor, and in which
-//! function of the kernel it waits now. Both are readable without root for a thread of one's own.
+//! A thread of this process, as the kernel sees it: how long it waited for a processor, and in
+//! which function of the kernel it waits now. Both are readable without root for a thread of one's
+//! own.
 //!
 //! Invariants: parsers take text; a name that comes from the kernel is plain ASCII and bounded.
 
@@ -28,8 +29,8 @@ impl ThreadFiles {
         }
     }
 
-    /// Time for which it was ready to run and had no processor, nanoseconds; `None` on a kernel that
-    /// does not count it.
+    /// Time for which it was ready to run and had no processor, nanoseconds; `None` on a kernel
+    /// that does not count it.
     #[must_use]
     pub fn run_delay_ns(&self) -> Option<u64> {
         parse_run_delay(&read(self.schedstat.as_ref()?)?)
@@ -41,8 +42,8 @@ impl ThreadFiles {
         self.wchan.is_some()
     }
 
-    /// The function of the kernel in which it waits at this moment; `None` if it runs or is ready to,
-    /// or the kernel does not report it.
+    /// The function of the kernel in which it waits at this moment; `None` if it runs or is ready
+    /// to, or the kernel does not report it.
     #[must_use]
     pub fn waits_in(&self) -> Option<String> {
         parse_wchan(&read(self.wchan.as_ref()?)?)

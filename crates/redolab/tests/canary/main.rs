@@ -2,8 +2,9 @@
 //! injected: a disk that pauses or is limited, writers that have a slow disk write back, and
 //! programs that take the canary's processor.
 //!
-//! `REDOLAB_CANARY_STALLS` sets how many stalls of each class are injected, `REDOLAB_CANARY_QUIET_S`
-//! how long a quiet machine is watched, `REDOLAB_CANARY_CSV` names a file of data. What needs root,
+//! `REDOLAB_CANARY_STALLS` sets how many stalls of each class are injected,
+//! `REDOLAB_CANARY_QUIET_S` how long a quiet machine is watched, `REDOLAB_CANARY_CSV` names a file
+//! of data. What needs root,
 //! a tool or a device is skipped with a line that begins `skipped: `; with
 //! `REDOLAB_CANARY_REQUIRED` a test that cannot run fails instead.
 

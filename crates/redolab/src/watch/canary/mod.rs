@@ -4,7 +4,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `probes` | the canary's file and its probes |
-//! | `heartbeat` | a thread that shows whether the process gets a processor, and looks at the canary |
+//! | `heartbeat` | a thread that needs a processor too, and that looks at the canary |
 //! | `judge` | the evidence of a stall, and the class that follows from it |
 //!
 //! Invariants: nothing is written but one file of 4 KiB in a work folder of redolab's own, which is
