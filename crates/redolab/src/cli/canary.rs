@@ -39,7 +39,6 @@ pub(super) struct CanaryArgs {
     #[arg(
         long,
         value_name = "N",
-        requires = "canary",
         help_heading = "Canary",
         value_parser = clap::value_parser!(u32).range(1..=100)
     )]
@@ -49,11 +48,27 @@ pub(super) struct CanaryArgs {
     #[arg(
         long,
         value_name = "TIME",
-        requires = "canary",
         help_heading = "Canary",
         value_parser = values::time_over_zero
     )]
     stall_over: Option<Nanos>,
+}
+
+impl CanaryArgs {
+    /// Refuses its options where another log is watched. clap drops a requirement that another
+    /// option excludes.
+    pub(super) fn check_unused(&self) -> Result<(), CommandError> {
+        let unused = [
+            (self.rate.is_some(), "--rate"),
+            (self.stall_over.is_some(), "--stall-over"),
+        ];
+        match unused.iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(CommandError::usage(format!(
+                "{option}: only --canary PATH has probes; leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Runs the canary for `time`.

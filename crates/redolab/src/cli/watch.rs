@@ -178,6 +178,7 @@ pub(crate) fn main(args: &WatchArgs) -> Result<ExitCode, CommandError> {
     if let Some(path) = &args.canary.canary {
         return canary::main(&args.canary, path.clone(), args.time, &args.output);
     }
+    args.canary.check_unused()?;
     let plan = args.plan()?;
     let store = args.store.open_to_store()?;
     args.thresholds

@@ -11,6 +11,9 @@
 #[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod fuse;
+#[path = "../cli/harness.rs"]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod harness;
 mod injected;
 mod plain;
 mod slow_disk;

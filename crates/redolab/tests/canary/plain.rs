@@ -54,7 +54,7 @@ fn it_needs_no_root_and_leaves_nothing() {
         "--time",
         "1s",
         "--stall-over",
-        "1ns",
+        "1us",
         "--format",
         "json",
     ]);

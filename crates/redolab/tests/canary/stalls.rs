@@ -50,7 +50,8 @@ impl Canary {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                println!("{line}");
+                // Beside the figures, which are on standard output.
+                eprintln!("{line}");
                 if sender.send(line).is_err() {
                     return;
                 }
