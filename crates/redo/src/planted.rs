@@ -142,6 +142,8 @@ pub enum Bug {
     ReturnedBeforeMarked,
     /// Call a member in sync before acknowledgements wait for it.
     MarkedBeforeRequired,
+    /// Take a member for one that was used apart because of an update that never ended.
+    UnendedUpdateCounts,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
     /// Write a place of the ring anew when the disk's write is complete, not when it is flushed.

@@ -52,6 +52,7 @@ fn a_seed_with_members_is_a_history_byte_for_byte() {
 /// 1049421, an update that was interrupted on a member that had returned and was written first: it
 /// surfaced after the next opening had given its number to an update on another member. 1055070: a
 /// member that returned failed in the update that was to state it, and was used all the same.
+/// 1013637: openings that were cut wrote different updates of one number, and the log was refused.
 #[test]
 fn seeds_with_members_that_once_failed_pass() {
     HISTORIES.pass(&[
@@ -72,6 +73,7 @@ fn each_bug_planted_in_members_is_found() {
         (Bug::SkipHeal, 0),
         (Bug::CopiedBeforeFlushed, 0),
         (Bug::BelievedBeforeMarked, 6400),
+        (Bug::UnendedUpdateCounts, 1_013_600),
         (Bug::CheckpointOnOneMember, 0),
         (Bug::ReturnedInFlight, 0),
         (Bug::CopyBesideStream, 0),

@@ -100,7 +100,7 @@ fn start(
             given.push(GivenMember { path, file, data });
         }
     }
-    let assembly = Assembly::of(given, true)?;
+    let assembly = Assembly::of(given, true, planted)?;
     let Assembled {
         mut control,
         members,

@@ -11,6 +11,7 @@ use crate::control::MemberTable;
 use crate::error::Error;
 use crate::members::heal::{MemberData, lacking};
 use crate::members::{Assembly, GivenMember, newest};
+use crate::planted::Planted;
 use crate::rba::Rba;
 use device::DeviceError;
 use std::path::{Path, PathBuf};
@@ -243,6 +244,6 @@ fn refusal(directories: &[PathBuf]) -> Option<String> {
         let path = path.clone();
         Some(GivenMember { path, file, data })
     });
-    let refused = Assembly::with_lost(given.collect(), false, &[]);
+    let refused = Assembly::with_lost(given.collect(), false, &[], Planted::none());
     refused.err().map(|error| error.to_string())
 }

@@ -152,7 +152,7 @@ impl Log {
             mut paths,
         } = Taken::of(opened, table.count.into());
         let places: Vec<PathBuf> = lost.iter().map(|d| d.path().to_owned()).collect();
-        let assembly = Assembly::with_lost(given, layout.accept_loss, &places);
+        let assembly = Assembly::with_lost(given, layout.accept_loss, &places, options.planted);
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
         let found = assembly.info.members.unwrap_or(table);
         refuse_other_kind(&layout, table, found)?;

@@ -62,8 +62,12 @@ impl Assembly {
     /// Members of several logs; a member that is given twice or missing; members that were used
     /// apart from each other.
     #[cfg_attr(not(feature = "crash"), allow(dead_code))]
-    pub(crate) fn of(given: Vec<GivenMember>, accept_loss: bool) -> Result<Assembly, Error> {
-        Assembly::with_lost(given, accept_loss, &[])
+    pub(crate) fn of(
+        given: Vec<GivenMember>,
+        accept_loss: bool,
+        planted: Planted,
+    ) -> Result<Assembly, Error> {
+        Assembly::with_lost(given, accept_loss, &[], planted)
     }
 
     /// As [`Assembly::of`], with empty places in which members that are lost are made anew: the
@@ -75,6 +79,7 @@ impl Assembly {
         given: Vec<GivenMember>,
         accept_loss: bool,
         places: &[PathBuf],
+        planted: Planted,
     ) -> Result<Assembly, Error> {
         let newest = newest(given.iter().map(|member| member.file.info()));
         let newest = newest.ok_or_else(|| refuse(Path::new(""), "no member was given"))?;
@@ -92,7 +97,7 @@ impl Assembly {
             lost: 0,
         };
         for member in given {
-            assembly.admit(member, &first, accept_loss)?;
+            assembly.admit(member, &first, accept_loss, planted)?;
         }
         if let Some(place) = places.first() {
             assembly.lose(place, places.len())?;
@@ -107,6 +112,7 @@ impl Assembly {
         member: GivenMember,
         newest: &Path,
         accept_loss: bool,
+        planted: Planted,
     ) -> Result<(), Error> {
         let info = member.file.info();
         let same_log = info.log_id == self.info.log_id && info.geometry == self.info.geometry;
@@ -129,7 +135,7 @@ impl Assembly {
             );
             return Err(refuse(&member.path, what));
         }
-        if self.table.in_sync(number) && self.is_apart(info, own) {
+        if self.table.in_sync(number) && self.is_apart(info, own, planted) {
             let what = format!(
                 "it and {} were used apart from each other, or it was restored from an older copy: \
                  open the log without it and accept the loss; what it alone has is lost then, and \
@@ -162,10 +168,11 @@ impl Assembly {
 
     /// Whether a member that the newest calls in sync was used without it, or is older than an
     /// interrupted update leaves one.
-    fn is_apart(&self, info: &ControlInfo, own: MemberTable) -> bool {
+    fn is_apart(&self, info: &ControlInfo, own: MemberTable, planted: Planted) -> bool {
         // Two that differ and call each other in sync each have an update that ended on neither:
-        // nothing rests on it.
-        let differs = || !own.in_sync(self.newest()) && !info.states_as(&self.info);
+        // nothing depends on it.
+        let unended = own.in_sync(self.newest()) && !planted.has(Bug::UnendedUpdateCounts);
+        let differs = || !unended && !info.states_as(&self.info);
         let behind = self.info.generation - info.generation;
         let replaced = self.table.replacements_behind(own);
         behind > most_behind(own)

@@ -21,10 +21,10 @@ const NAMES: usize = 20;
 /// Options of `capacity`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A sweep is a workload with several numbers of jobs: a stored run (redolab run --jobs 1,2,4,8,...),
-an exported run, or evidence with a sweep, such as the tables of study 003. Figures between two
-measured points are interpolated. Nothing is extrapolated beyond them, except the peak of the fitted
-law, which is labelled as extrapolated. Evidence is read and not stored.
+A sweep is a workload with several numbers of jobs: a stored run (redolab run --jobs 1,2,4,8,...), \
+an exported run, or evidence with a sweep, such as the tables of study 003. Figures between two \
+measured points are interpolated. Nothing is extrapolated beyond them, except the peak of the \
+fitted law, which is labelled as extrapolated. Evidence is read and not stored.
 
   redolab capacity last --sync-under 1ms --commit-rate 5000
   redolab capacity peakmarks-2021.csv --sync-under 500us")]

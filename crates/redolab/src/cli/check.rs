@@ -34,7 +34,7 @@ use std::process::ExitCode;
 /// Options of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The verdict has two axes. Durability: does an acknowledged write survive power loss? Performance:
+The verdict has two axes. Durability: does an acknowledged write survive power loss? Performance: \
 are commits fast and steady enough for the need? The answer is the worse of the two.
 Without a stated need, performance is reported as an envelope (the figures that were measured).")]
 pub(crate) struct CheckArgs {

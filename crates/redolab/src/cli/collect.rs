@@ -31,8 +31,8 @@ const TIME_MAX: Nanos = Nanos::from_secs(86_400);
 /// Options of `collect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All files go into one directory, and `redolab import DIRECTORY` reads them. It skips files that are
-for people, and lists them.")]
+All files go into one directory, and `redolab import DIRECTORY` reads them. It skips files that \
+are for people, and lists them.")]
 pub(crate) struct CollectArgs {
     #[command(subcommand)]
     what: What,
@@ -53,8 +53,9 @@ enum What {
 /// Options of `collect oracle`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The scripts were not verified against an Oracle server. Their first lines list privileges, load and
-what they change. awr.sql asks for the licence of the Diagnostics Pack, and does nothing without it.")]
+The scripts were not verified against an Oracle server. Their first lines list privileges, load \
+and what they change. awr.sql asks for the licence of the Diagnostics Pack, and does nothing \
+without it.")]
 struct OracleArgs {
     /// Print only this file
     #[arg(value_name = "FILE", value_parser = PossibleValuesParser::new(kit::ORACLE_FILES))]
@@ -70,11 +71,12 @@ struct OracleArgs {
 /// Options of `collect postgres` and `collect mariadb`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-redolab sends only statements that read, in a session whose transactions are read-only, and creates
-nothing on the server. Passwords come from the address, the environment (PGPASSWORD, MYSQL_PWD) or,
-for PostgreSQL, a password file, and are not stored. To see the waits of all sessions, the user
-needs pg_monitor (PostgreSQL) or PROCESS (MariaDB). If the address is a Unix socket or an address of
-this machine, redolab also reads the counters of this machine's devices.")]
+redolab sends only statements that read, in a session whose transactions are read-only, and \
+creates nothing on the server. Passwords come from the address, the environment (PGPASSWORD, \
+MYSQL_PWD) or, for PostgreSQL, a password file, and are not stored. To see the waits of all \
+sessions, the user needs pg_monitor (PostgreSQL) or PROCESS (MariaDB). If the address is a Unix \
+socket or an address of this machine, redolab also reads the counters of this machine's \
+devices.")]
 struct ServerArgs {
     /// Address of the server, such as postgres://USER@HOST:PORT/DATABASE or mariadb://USER@HOST
     url: String,

@@ -38,17 +38,18 @@ compare: name what to compare
 /// Options of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first run or target is the base; a ratio is the figure of another one divided by the figure of
-the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab runs
-export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of
-`redolab run`; without them with 1, 8 and 32 jobs, 2 s per row, and at most 256 MiB of redo per row.
-Every round is stored as a run. The intervals treat rounds, not single commits, as independent.
+The first run or target is the base; a ratio is the figure of another one divided by the figure of \
+the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab runs \
+export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of \
+`redolab run`; without them with 1, 8 and 32 jobs, 2 s per row, and at most 256 MiB of redo per \
+row. Every round is stored as a run. The intervals treat rounds, not single commits, as \
+independent.
 
---fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 if the whole interval is
-beyond the bound. A figure without an interval is compared with the bound itself. If the figure was
-not measured, the exit code is 4. METRIC is a figure of a row (commit_throughput_tps) or of waits
-(log_file_sync.p99). BOUND is a change (+10%, -5%, +200us) or a value that the other run must not
-pass (2ms, 5000/s).
+--fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 if the whole interval \
+is beyond the bound. A figure without an interval is compared with the bound itself. If the figure \
+was not measured, the exit code is 4. METRIC is a figure of a row (commit_throughput_tps) or of \
+waits (log_file_sync.p99). BOUND is a change (+10%, -5%, +200us) or a value that the other run \
+must not pass (2ms, 5000/s).
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
@@ -58,12 +59,12 @@ pass (2ms, 5000/s).
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
 
---label compares sets of evidence. Rows are paired by role (LGWR, LG00, foreground, device, event,
+--label compares sets of evidence. Rows are paired by role (LGWR, LG00, foreground, device, event, \
 snapshot in order), not by the names of files; all traces of one role in a set are one sample.
 
   redolab compare --label before=monday/ --label after='tuesday/*.trc'
 
---factor compares the levels of one or two factors: main effects and their interaction. The levels
+--factor compares the levels of one or two factors: main effects and their interaction. The levels \
 are named in the rows or titles of one document, or each source is a cell of the design.
 
   redolab compare --factor medium=SSD,HDD --factor volume=RAW,ASM report.txt

@@ -103,7 +103,9 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
 fn exported(run: &Run) -> ExitCode {
     if !run.validity.valid {
         let id = sanitize::line(&run.run_id);
-        eprintln!("redolab: run {id} is INVALID: its figures are wrong (redolab runs show {id})");
+        tell(&format!(
+            "redolab: run {id} is INVALID: its figures are wrong (redolab runs show {id})"
+        ));
     }
     ended(run, true)
 }

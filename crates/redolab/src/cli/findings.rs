@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Options of `findings`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file can override thresholds; give it to check with --thresholds FILE. Each of its lines has the
+A file can override thresholds; give it to check with --thresholds FILE. Each of its lines has the \
 form `name = 2.5` or `name = { value = 2.5, source = \"our service level\" }`.")]
 pub(crate) struct FindingsArgs {
     /// Id of a finding, such as latency.peaks, or the beginning of ids, such as stack or lat

@@ -31,8 +31,8 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are not
-evidence are skipped and listed. A file that you name itself must be evidence.")]
+Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are \
+not evidence are skipped and listed. A file that you name itself must be evidence.")]
 pub(crate) struct ImportArgs {
     /// Files, directories, patterns (in quotes), or - for standard input
     #[arg(required = true, value_name = "FILE")]
@@ -408,10 +408,9 @@ fn samples_to(args: &ImportArgs, input: &Input, shown: &str) -> Result<Samples, 
 fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
     if args.csv {
         if !args.output.quiet {
-            eprint!(
-                "{}",
-                imported::text(run, Style::detect(false, None), args.output.verbose)
-            );
+            let style = Style::of(std::io::stderr());
+            let text = imported::text(run, style, args.output.verbose);
+            eprint!("{}", style.fitted(text));
         }
         return Ok(());
     }

@@ -19,11 +19,11 @@ use std::process::ExitCode;
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is
-damaged, or there is no log; 2 wrong usage. With --archive: 0 the archive is whole; 1 it is not, or
-there is none.
-With --salvage: 0 the redo behind the damage was given up, and the log can be opened; 1 the log is
-damaged as before, and nothing was changed; 2 refused: the log is not damaged, is in use, or is
+Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is \
+damaged, or there is no log; 2 wrong usage. With --archive: 0 the archive is whole; 1 it is not, \
+or there is none.
+With --salvage: 0 the redo behind the damage was given up, and the log can be opened; 1 the log is \
+damaged as before, and nothing was changed; 2 refused: the log is not damaged, is in use, or is \
 damaged at another RBA than --accept-loss names.")]
 pub(crate) struct InspectArgs {
     /// The directory of a log, its redo.ctl, one of its log files, or its raw device; with

@@ -44,7 +44,7 @@ mod tproc_c;
 mod values;
 mod watch;
 
-use crate::output::lines::tell;
+use crate::output::lines::{self, tell};
 use crate::store::StoreError;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
@@ -218,11 +218,12 @@ fn say_usage(error: &clap::Error) {
     }
     let plain = error.render().to_string();
     let harmless = measure::words::sanitize::text(&plain);
-    if harmless == plain {
+    let shown = lines::fitted(&harmless, std::io::stderr());
+    if shown == plain {
         // With colours where the terminal takes them. A closed pipe is no reason to fail.
         let _ = error.print();
     } else {
-        eprint!("{harmless}");
+        eprint!("{shown}");
     }
 }
 

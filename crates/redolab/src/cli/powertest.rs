@@ -2,6 +2,7 @@
 
 use super::common::{StoreArgs, ViewArgs};
 use super::{CommandError, FAILED, INCOMPLETE, USAGE, VERDICT_NO, values};
+use crate::output::lines;
 use crate::output::powertest::{self, PowerTestListing, PrintedCut};
 use crate::powertest::channel::PowerToken;
 use crate::powertest::{
@@ -24,8 +25,8 @@ use std::time::Duration;
 /// Options of `powertest`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A second machine keeps the acknowledgements: start `serve` there. On the machine under test start
-`write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows
+A second machine keeps the acknowledgements: start `serve` there. On the machine under test start \
+`write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows \
 how to automate this with a switchable outlet and systemd.
 
 Exit codes of verify: 0 nothing lost, 3 acknowledged writes were lost, 4 cannot be judged.")]
@@ -94,6 +95,9 @@ struct TestPlaceArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+redolab powertest write [OPTIONS] --on <PATH> --to <HOST:PORT>
+           --token-file <FILE>")]
 struct WriteArgs {
     #[command(flatten)]
     place: TestPlaceArgs,
@@ -139,6 +143,9 @@ struct WriteArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+redolab powertest verify [OPTIONS] --on <PATH> --to <HOST:PORT>
+           --token-file <FILE>")]
 struct VerifyArgs {
     #[command(flatten)]
     place: TestPlaceArgs,
@@ -277,12 +284,13 @@ fn interrupt() -> Result<signals::Interrupt, CommandError> {
 /// A line of what happens, on standard output: it is the server's result.
 fn show(line: &str) {
     // A closed pipe is no reason to stop keeping acknowledgements.
-    let _ = writeln!(std::io::stdout().lock(), "{}", sanitize::line(line));
+    let line = lines::fitted(&sanitize::line(line), std::io::stdout());
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
 /// A line of what happens beside a result.
 fn say(line: &str) {
-    eprintln!("{}", sanitize::line(line));
+    lines::tell(&sanitize::line(line));
 }
 
 fn serve_main(args: &ServeArgs) -> Result<ExitCode, CommandError> {

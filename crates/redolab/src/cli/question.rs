@@ -3,6 +3,7 @@
 //!
 //! Invariant: a signal ends the question at once; no answer is no.
 
+use crate::output::lines;
 use crate::signals::Interrupt;
 use measure::words::sanitize;
 use std::io::{IsTerminal, Write};
@@ -18,8 +19,9 @@ pub(super) fn ask(question: &str, interrupt: &Interrupt) -> bool {
     if !input.is_terminal() || !error.is_terminal() {
         return true;
     }
-    let shown = sanitize::line(question);
-    let printed = write!(error.lock(), "{shown} [y/N] ").and_then(|()| error.lock().flush());
+    let shown = format!("{} [y/N]", sanitize::line(question));
+    let shown = lines::fitted(&shown, std::io::stderr());
+    let printed = write!(error.lock(), "{shown} ").and_then(|()| error.lock().flush());
     if printed.is_err() {
         return false;
     }

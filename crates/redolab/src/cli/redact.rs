@@ -56,14 +56,15 @@ fn of(wanted: &[Redacted]) -> Redaction {
 /// Options of `redact`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A name is recognised where the evidence labels it: a line `Node name:`, a column `Host Name`, a key
-`hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same name has
-the same pseudonym in all files of one command. A name that nothing labels, such as a customer in a
-comment, cannot be recognised: read the files before they leave the site. Names of devices, events,
-statistics and accounts that every server has (SYS, root, postgres) stay. Passwords are always
-replaced, whatever --redact lists. Figures stay, so that the files import with the same figures.
-Compressed files are written uncompressed; binary files are refused. Counts are printed on standard
-error: of names how many were replaced, of passwords and statements at how many places.")]
+A name is recognised where the evidence labels it: a line `Node name:`, a column `Host Name`, a \
+key `hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same \
+name has the same pseudonym in all files of one command. A name that nothing labels, such as a \
+customer in a comment, cannot be recognised: read the files before they leave the site. Names of \
+devices, events, statistics and accounts that every server has (SYS, root, postgres) stay. \
+Passwords are always replaced, whatever --redact lists. Figures stay, so that the files import \
+with the same figures. Compressed files are written uncompressed; binary files are refused. Counts \
+are printed on standard error: of names how many were replaced, of passwords and statements at how \
+many places.")]
 pub(crate) struct RedactArgs {
     /// Files, directories, or patterns (in quotes)
     #[arg(required = true, value_name = "FILE")]

@@ -31,14 +31,14 @@ use std::process::ExitCode;
 /// Options of `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Workloads (study 003): LGWR-LAT1 (1.95 kB of redo per transaction), LGWR-LAT25 (26.3 kB),
+Workloads (study 003): LGWR-LAT1 (1.95 kB of redo per transaction), LGWR-LAT25 (26.3 kB), \
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).
 storm (study 004): 20 sessions with 200,000 commits each, of LGWR-LAT1's redo.
-size-sweep (study 002): from 1 kB to 16 MB of redo before the commit (--sizes), in records of 8 kB,
-across the flush threshold of 1 MB. Unlike the study, it has no archiving and no flash log.
+size-sweep (study 002): from 1 kB to 16 MB of redo before the commit (--sizes), in records of 8 \
+kB, across the flush threshold of 1 MB. Unlike the study, it has no archiving and no flash log.
 
-Loops are closed. --rate makes an open loop: each latency then counts from the time when its commit
-was due.
+Loops are closed. --rate makes an open loop: each latency then counts from the time when its \
+commit was due.
 
   redolab run /u02 --jobs 1,8,32
   redolab run --workload storm --jobs 20 --commits 200000

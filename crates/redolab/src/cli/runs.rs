@@ -17,9 +17,9 @@ use std::process::ExitCode;
 /// Options of `runs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Name a run by its id, by the first characters of its id if no other run has them, by `last` or by its
-label (the newest run with it). `last~1` is the run before the newest, LABEL~1 the one before the
-newest with that label.")]
+Name a run by its id, by the first characters of its id if no other run has them, by `last` or by \
+its label (the newest run with it). `last~1` is the run before the newest, LABEL~1 the one before \
+the newest with that label.")]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,

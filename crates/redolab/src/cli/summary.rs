@@ -34,9 +34,9 @@ const UNLABELLED: &str = "x";
 /// Options of `summary`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first sample is x and the second is y; every difference is x minus y. All files of one label are
-one sample: the traces of 20 sessions are one sample. Quantiles, means and standard deviations are
-exact. R's t test treats waits as independent; the block bootstrap does not.
+The first sample is x and the second is y; every difference is x minus y. All files of one label \
+are one sample: the traces of 20 sessions are one sample. Quantiles, means and standard deviations \
+are exact. R's t test treats waits as independent; the block bootstrap does not.
 
   redolab summary session*.trc
   redolab summary --label on=flash_on/ --label off='flash_off/*.trc'

@@ -42,7 +42,7 @@ const DRIVER: &str = "tprocc";
   redolab tprocc drop --url postgres://bench@db1/bench
   redolab tprocc run --driver postgres --on /u01 --warehouses 10 --users 1,4,16
 
-TPROC-C is derived from the TPC-C benchmark and does not comply with it: its results are not
+TPROC-C is derived from the TPC-C benchmark and does not comply with it: its results are not \
 comparable with published TPC-C results.")]
 pub(crate) struct TprocCArgs {
     #[command(subcommand)]

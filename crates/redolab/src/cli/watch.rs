@@ -28,11 +28,13 @@ const HEADING_EVERY: u32 = 20;
 #[command(after_help = "\
 --canary needs no root: it writes to a small file of its own, and looks at neither log nor server.
 
-Otherwise it needs root, or the group that owns tracefs. It uses a private instance of the kernel's tracing with
-buffers of its own, and removes it at the end; after a kill the next start removes it. Nothing is
-written to the log, and the server is not asked unless --database has an address.
-A log write is what one flush made durable, or one write that is durable by itself. File systems: ext4
-and XFS. System calls are traced only where the log is written through the page cache, or lies on XFS.")]
+Otherwise redolab needs root, or the group that owns tracefs. It uses a private instance of the \
+kernel's tracing with buffers of its own, and removes it at the end; after a kill the next start \
+removes it. Nothing is written to the log, and the server is not asked unless --database has an \
+address.
+A log write is what one flush made durable, or one write that is durable by itself. File systems: \
+ext4 and XFS. System calls are traced only where the log is written through the page cache, or \
+lies on XFS.")]
 pub(crate) struct WatchArgs {
     /// Watch the log of this process and its children
     #[arg(long, value_name = "PID", conflicts_with = "file")]

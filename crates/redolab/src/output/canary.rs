@@ -3,8 +3,8 @@
 //! Invariant: what was not available is left out or shown as a dash, never as zero.
 
 use super::cells::grouped;
+use super::lines::wrap;
 use super::table::{Style, draw};
-use super::verdict::wrap;
 use crate::watch::canary::{CanaryReport, Stall, StallClass, StallEvidence};
 use measure::run::WaitStats;
 use measure::words::{self, sanitize};

@@ -1,7 +1,7 @@
 //! Capacity of sweeps as text and as JSON.
 
+use super::lines::wrap;
 use super::table::{Style, draw};
-use super::verdict::wrap;
 use analysis::capacity::{
     CapacityCurve, CapacityNeed, CapacityPoint, FittedLaw, INTERVAL_MIN, LawParameter, LoadAtNeed,
     LoadAtSync,

@@ -1,8 +1,8 @@
 //! The catalogue of findings as it is shown: each claim with its thresholds, their sources and what
 //! to do.
 
+use super::lines::wrap;
 use super::table::Style;
-use super::verdict::wrap;
 use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::CatalogueEntry;
 use analysis::thresholds::Thresholds;
@@ -144,6 +144,7 @@ fn in_full(f: &Shown, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::lines;
     use analysis::findings::catalogue::entries;
 
     #[test]
@@ -160,7 +161,7 @@ mod tests {
             text.contains("What to do:") && text.contains("confidence medium"),
             "{text}"
         );
-        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+        assert!(text.lines().all(|l| lines::width(l) <= 80), "{text}");
         let short = in_short(&shown(one, &limits), 80);
         assert!(
             short.starts_with("latency.peaks (peak_ratio = 7 times, "),

@@ -3,6 +3,7 @@
 //! Invariant: what was measured is not compared here; a fact that only one of them has is shown as
 //! missing in the other.
 
+use super::lines;
 use super::table::{Style, draw};
 use measure::run::Run;
 use measure::words::sanitize;
@@ -78,25 +79,16 @@ impl RunDifferences {
         if self.differences.is_empty() {
             return format!("{a} and {b} have the same options and environment.\n");
         }
-        let longest = self.differences.iter().map(|d| d.key.chars().count()).max();
+        let longest = self.differences.iter().map(|d| lines::width(&d.key)).max();
         let room = style.width.saturating_sub(longest.unwrap_or(0) + 6) / 2;
         let cell = |text: &Option<String>| {
             let text = text.as_deref().map_or("-".to_owned(), sanitize::line);
-            cut(&text, room.max(a.len()))
+            lines::cut(&text, room.max(a.len()))
         };
         let lines = self.differences.iter();
         let lines = lines.map(|d| vec![sanitize::line(&d.key), cell(&d.a), cell(&d.b)]);
         draw(&["Fact", a, b], lines.collect(), 3, style)
     }
-}
-
-/// At most so many characters; what is cut ends with an ellipsis.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most.saturating_sub(3)).collect();
-    format!("{kept}...")
 }
 
 /// Options that say what becomes of the result, and not how it was measured; with a value.
@@ -212,6 +204,5 @@ mod tests {
         let text = found.text(style);
         assert!(text.contains("--jobs 8") && !text.contains("x=y"), "{text}");
         assert_eq!(options(&b.command), "--jobs 8");
-        assert_eq!(cut("abcdef", 5), "ab...");
     }
 }

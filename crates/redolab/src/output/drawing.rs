@@ -4,6 +4,7 @@
 //! breaks its cells at blanks; where that does not suffice, its lines are printed one below the
 //! other. No word and no number is broken.
 
+use super::lines::{widest, width};
 use super::table::Style;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
@@ -18,8 +19,8 @@ pub(super) fn fit<'a>(
 ) -> (Vec<&'a str>, Vec<Vec<String>>) {
     let width = |i: usize| {
         let cells = lines.iter().filter_map(|l| l.get(i));
-        let heading = longest_line(&heading_lines(headings[i]));
-        cells.map(|c| c.chars().count()).fold(heading, usize::max) + 2
+        let heading = widest(&heading_lines(headings[i]));
+        cells.map(|c| widest(c)).fold(heading, usize::max) + 2
     };
     let mut shown: Vec<usize> = (0..headings.len()).collect();
     for victim in victims {
@@ -99,7 +100,7 @@ pub(super) fn too_wide(headings: &[&str], lines: &[Vec<String>], style: Style) -
     };
     let limit = style.limit()?;
     let text = draw(headings, lines.to_vec(), headings.len(), plain);
-    (longest_line(&text) > limit).then_some(limit)
+    (widest(&text) > limit).then_some(limit)
 }
 
 /// A heading in two lines, broken where they are shortest, so that a column is as narrow as its
@@ -108,17 +109,12 @@ fn heading_lines(heading: &str) -> String {
     let blanks = heading.match_indices(' ').map(|(at, _)| at);
     let longer = |at: &usize| {
         let (first, second) = heading.split_at(*at);
-        first.chars().count().max(second.chars().count() - 1)
+        width(first).max(width(second) - 1)
     };
     match blanks.min_by_key(longer) {
         Some(at) => format!("{}\n{}", &heading[..at], &heading[at + 1..]),
         None => heading.to_owned(),
     }
-}
-
-fn longest_line(text: &str) -> usize {
-    let lines = text.lines().map(|line| line.chars().count());
-    lines.max().unwrap_or(0)
 }
 
 /// How a table fits a width.
@@ -141,13 +137,13 @@ fn narrowed(headings: &[String], lines: &[Vec<String>], (most, gap): (usize, u16
         headings.iter().enumerate().map(widest).collect()
     };
     let word = |text: &str| {
-        let words = text.split_whitespace().map(|word| word.chars().count());
+        let words = text.split_whitespace().map(width);
         words.max().unwrap_or(0)
     };
     // A rule under the headings takes a column between two columns.
     let between = if gap == 1 { headings.len() } else { 0 };
-    let whole = columns(&longest_line).iter().sum::<usize>() + between;
-    if whole <= most + usize::from(gap) {
+    let whole = columns(&widest).iter().sum::<usize>() + between;
+    if whole.saturating_sub(usize::from(gap)) <= most {
         return Narrowed::Fits;
     }
     let least = columns(&word);
@@ -192,7 +188,7 @@ mod tests {
             1,
             style,
         );
-        let ends: Vec<usize> = text.lines().map(|l| l.chars().count()).collect();
+        let ends: Vec<usize> = text.lines().map(width).collect();
         assert!(ends.iter().all(|e| *e == ends[0]), "{text}");
     }
 
@@ -219,7 +215,7 @@ mod tests {
                 let text = draw(&headings(columns), line(columns), 1, style);
                 let rule = |l: &str| l.chars().all(|c| c == '─' || c == ' ');
                 for line in text.lines() {
-                    let fits = line.chars().count() <= 80 || columns > 7;
+                    let fits = width(line) <= 80 || columns > 7;
                     assert!(fits || rule(line), "{line}\n{text}");
                 }
                 for n in 1..columns {

@@ -2,7 +2,7 @@
 
 use super::cells::real;
 use super::table::{Style, draw, fit};
-use super::verdict;
+use super::{lines, verdict};
 use analysis::explain::{ExplainedCondition, LatencyExplanation, LatencyPart, RoundsMean, explain};
 use measure::run::Run;
 use measure::words::{self, sanitize};
@@ -27,9 +27,9 @@ pub fn text(run: &Run, style: Style) -> Option<String> {
         .iter()
         .filter(|f| named.contains(&f.id.as_str()))
     {
-        verdict::wrap(&mut out, "", &finding.claim, width);
+        lines::wrap(&mut out, "", &finding.claim, width);
         if !finding.advice.is_empty() {
-            verdict::wrap(&mut out, "  -> ", &finding.advice, width);
+            lines::wrap(&mut out, "  -> ", &finding.advice, width);
         }
     }
     Some(out)
@@ -165,7 +165,7 @@ mod tests {
             frame: false,
         };
         let text = text(&explained(), style).expect("it has conditions");
-        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+        assert!(text.lines().all(|l| lines::width(l) <= 80), "{text}");
         assert!(text.contains("Run") && text.contains("Meaning"), "{text}");
         let of = |begin: &str| {
             let line = text.lines().find(|line| line.starts_with(begin));

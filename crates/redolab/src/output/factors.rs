@@ -1,8 +1,8 @@
 //! A factor design as text and as JSON.
 
+use super::lines::wrap;
 use super::r_format::format_one;
 use super::table::{Style, draw};
-use super::verdict::wrap;
 use analysis::factors::{Factor, FactorDesign, FactorEffect, FactorFigure, Interaction};
 use measure::run::{Origin, Run};
 use measure::words::{count, digits, sanitize};

@@ -4,8 +4,9 @@
 //! Invariants: an invalid run is called that above its figures, with each problem; a doubtful one
 //! names its problems, which the findings explain.
 
+use super::lines::wrap;
 use super::table::{Style, caption};
-use super::verdict::{LINE_MAX, wrap};
+use super::verdict::LINE_MAX;
 use analysis::envelope::Envelope;
 use measure::judgement::{Answer, Verdict};
 use measure::run::Run;
@@ -137,6 +138,7 @@ fn clipped(why: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::lines;
     use crate::output::table::tests::run;
     use measure::judgement::{Durability, Performance, Scope};
 
@@ -181,7 +183,7 @@ mod tests {
                 },
             );
             assert!(text.lines().count() <= 5, "{text}");
-            assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+            assert!(text.lines().all(|l| lines::width(l) <= 80), "{text}");
             assert!(text.starts_with("Verdict: "), "{text}");
             let after = text
                 .split(measured)

@@ -5,8 +5,9 @@ pub(crate) use members::members;
 mod members;
 
 use super::cells::grouped;
+use super::lines::wrap;
 use super::table;
-use super::verdict::{LINE_MAX, wrap};
+use super::verdict::LINE_MAX;
 use crate::archived::ArchiveSurvey;
 use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};

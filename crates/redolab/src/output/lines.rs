@@ -1,15 +1,46 @@
-//! Lines that are no longer than the reader's terminal is wide: longer ones are broken at blanks.
+//! How wide text is on a terminal, and lines that are no wider than it: longer ones are broken at
+//! blanks.
 //!
-//! Invariants: what goes to a pipe or a file keeps its lines, unless the environment names a width
-//! (`COLUMNS`), as `clap` takes it for `--help`; a word is never broken, so that paths and commands
-//! can be copied.
+//! Invariants: widths are columns of the terminal: a CJK character or an emoji takes two, a
+//! combining character none. What goes to a pipe or a file keeps its lines, unless the environment
+//! names a width (`COLUMNS`), as `clap` takes it for `--help`; a word is never broken, so that
+//! paths and commands can be copied.
 
 use measure::words::sanitize;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How far the rest of a broken line is indented beyond its beginning.
 const INDENT: usize = 2;
+
+/// Columns that `text`, which is one line, takes on a terminal.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Columns of the widest line of `text`.
+#[must_use]
+pub fn widest(text: &str) -> usize {
+    text.lines().map(width).max().unwrap_or(0)
+}
+
+/// `text` in at most `most` columns; what is cut ends with an ellipsis.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut room = most.saturating_sub(3);
+    let fits = |c: &char| {
+        let left = room.checked_sub(c.width().unwrap_or(0));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{kept}...")
+}
 
 /// Number of columns of `stream`: those of the terminal, else of `COLUMNS`; `None` where neither is
 /// known.
@@ -23,31 +54,39 @@ pub fn columns(stream: impl AsFd + IsTerminal) -> Option<u16> {
         .filter(|columns| *columns > 0)
 }
 
-/// Breaks the lines of `text` that are longer than `width`; the rest of each is indented.
+/// Breaks the lines of `text` that are wider than `most`; the rest of each is indented.
 #[must_use]
-pub fn fold(text: &str, width: usize) -> String {
+pub fn fold(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for line in text.split_inclusive('\n') {
-        if line.trim_end_matches('\n').chars().count() <= width {
-            out.push_str(line);
-            continue;
-        }
         let (line, end) = line
             .strip_suffix('\n')
             .map_or((line, ""), |line| (line, "\n"));
-        fold_line(&mut out, line, width);
+        if width(line) <= most {
+            out.push_str(line);
+        } else {
+            let words = line.trim_start_matches(' ');
+            let indent = line.len() - words.len();
+            out.push_str(&line[..indent]);
+            pour(&mut out, words, (indent, indent + INDENT), most);
+        }
         out.push_str(end);
     }
     out
 }
 
-fn fold_line(out: &mut String, line: &str, width: usize) {
-    let indent = line.chars().take_while(|c| *c == ' ').count();
-    let (blanks, rest) = line.split_at(indent);
-    out.push_str(blanks);
-    let mut column = indent;
+/// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
+pub fn wrap(out: &mut String, mark: &str, text: &str, most: usize) {
+    let indent = width(mark);
+    out.push_str(mark);
+    pour(out, &sanitize::line(text), (indent, indent), most);
+    out.push('\n');
+}
+
+/// Appends the words of `text` from `column` on; further lines begin at `indent`.
+fn pour(out: &mut String, text: &str, (mut column, indent): (usize, usize), most: usize) {
     let mut words: Vec<String> = Vec::new();
-    for word in rest.split(' ') {
+    for word in text.split(' ') {
         match words.last_mut() {
             // A number stays with its sign.
             Some(number) if word.starts_with('%') => *number = format!("{number} {word}"),
@@ -55,13 +94,13 @@ fn fold_line(out: &mut String, line: &str, width: usize) {
         }
     }
     for (at, word) in words.iter().enumerate() {
-        let length = word.chars().count();
-        if at > 0 && column + 1 + length > width && !word.is_empty() {
+        let length = width(word);
+        if at > 0 && column + 1 + length > most && !word.is_empty() {
             // Blanks that align columns mean nothing at the end of a line.
             out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
-            out.push_str(&" ".repeat(indent + INDENT));
-            column = indent + INDENT;
+            out.push_str(&" ".repeat(indent));
+            column = indent;
         } else if at > 0 {
             out.push(' ');
             column += 1;
@@ -71,13 +110,15 @@ fn fold_line(out: &mut String, line: &str, width: usize) {
     }
 }
 
+/// `text` with lines that fit `stream`, where its width is known.
+#[must_use]
+pub fn fitted(text: &str, stream: impl AsFd + IsTerminal) -> String {
+    columns(stream).map_or_else(|| text.to_owned(), |most| fold(text, usize::from(most)))
+}
+
 /// Prints lines on standard error. They may contain text from outside.
 pub fn tell(text: &str) {
-    let harmless = sanitize::text(text);
-    match columns(std::io::stderr()) {
-        Some(width) => eprintln!("{}", fold(&harmless, usize::from(width))),
-        None => eprintln!("{harmless}"),
-    }
+    eprintln!("{}", fitted(&sanitize::text(text), std::io::stderr()));
 }
 
 #[cfg(test)]
@@ -97,8 +138,37 @@ mod tests {
             ("a\n\nb\n", "a\n\nb\n"),
             ("a  b     cccccc", "a  b\n  cccccc"),
             ("one two (5 %) x", "one two\n  (5 %) x"),
+            ("測試 測試 測試", "測試 測試\n  測試"),
+            (
+                "e\u{301}\u{301}\u{301} b c d e",
+                "e\u{301}\u{301}\u{301} b c d e",
+            ),
         ] {
             assert_eq!(fold(text, 10), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn widths_are_columns_of_a_terminal() {
+        for (text, want) in [("", 0), ("µs", 2), ("測試", 4), ("e\u{301}", 1), ("🚀", 2)] {
+            assert_eq!(width(text), want, "{text:?}");
+        }
+        assert_eq!(widest("a\n測試\nabc\n"), 4);
+        let mut out = String::new();
+        wrap(&mut out, "測 ", "one two", 8);
+        assert_eq!(out, "測 one\n   two\n");
+    }
+
+    #[test]
+    fn what_is_cut_is_no_wider_than_it_may_be() {
+        for (text, most, want) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdef", 5, "ab..."),
+            ("測試測試", 8, "測試測試"),
+            ("測試測試", 7, "測試..."),
+            ("測試測試", 6, "測..."),
+        ] {
+            assert_eq!(cut(text, most), want);
         }
     }
 }

@@ -64,6 +64,7 @@ fn line(row: &Row, node: &NodeFigures) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::lines;
     use measure::run::WaitStats;
 
     #[test]
@@ -103,7 +104,7 @@ mod tests {
         for width in [80, 200] {
             let text = nodes(&run, Style { width, frame: true }).expect("a table");
             assert!(
-                text.lines().all(|line| line.chars().count() <= width),
+                text.lines().all(|line| lines::width(line) <= width),
                 "{text}"
             );
             assert_eq!(text.matches("LGWR-LAT125").count(), 16, "{text}");

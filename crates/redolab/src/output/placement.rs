@@ -1,8 +1,8 @@
 //! The floor from each processor: a table, and what it shows in sentences.
 
 use super::cells::{grouped, ns_as_ms};
+use super::lines::wrap;
 use super::table::{Style, draw, fit};
-use super::verdict::wrap;
 use analysis::placement::{sentences, takers};
 use measure::run::{PlaceFigures, Run};
 
@@ -68,6 +68,7 @@ fn line(place: &PlaceFigures) -> Vec<String> {
 mod tests {
     use super::super::table::tests::run;
     use super::*;
+    use crate::output::lines;
     use measure::run::{PlacementFigures, ProcessorInterrupts, WaitStats};
 
     fn place(cpu: Option<u32>, ns: u64, interrupts: bool) -> PlaceFigures {
@@ -115,7 +116,7 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part}\n{shown}");
         }
-        assert!(!shown.contains('\u{1b}') && shown.lines().all(|l| l.chars().count() <= 80));
+        assert!(!shown.contains('\u{1b}') && shown.lines().all(|l| lines::width(l) <= 80));
         let places = run.placement.iter_mut().flat_map(|p| &mut p.places);
         places.for_each(|place| place.interrupts = None);
         let shown = text(&run, style);

@@ -1,7 +1,7 @@
 //! Power tests as they are printed: one judged cut, and the cuts of a store.
 
+use super::lines::wrap;
 use super::table::{Style, draw};
-use super::verdict::wrap;
 use measure::power_test::{LossClass, PowerCycle, PowerTestSeries, StackFingerprint};
 use measure::words::{self, sanitize};
 use serde::Serialize;

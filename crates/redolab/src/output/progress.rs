@@ -139,7 +139,7 @@ impl Progress {
         }
         bar.set_message(name.clone());
         match self.mode {
-            Mode::Lines => eprintln!("{name} ..."),
+            Mode::Lines => tell(&format!("{name} ...")),
             Mode::Bars => bar.enable_steady_tick(TICK),
             Mode::Silent | Mode::Outcomes => {}
         }

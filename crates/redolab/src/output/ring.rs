@@ -3,7 +3,7 @@
 //! Invariant: a count that does not exist for a ring is not printed.
 
 use super::cells::{grouped, real};
-use super::verdict::wrap;
+use super::lines::wrap;
 use measure::run::{RedoLogFacts, RingFacts, RingFactsKind, Row, Run};
 use measure::words::{self, sanitize, size};
 

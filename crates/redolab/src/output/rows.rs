@@ -6,8 +6,8 @@
 //! columns are there.
 
 use super::columns::{Columns, RowColumn, RowTable, grid};
+use super::lines::{self, wrap};
 use super::table::Style;
-use super::verdict::wrap;
 use measure::run::Run;
 
 /// Blanks between columns, where they fit and where they do not.
@@ -82,22 +82,21 @@ fn fit(grid: &RowTable, width: usize) -> (Vec<&RowColumn>, usize, Vec<&'static s
     (shown, gap, dropped)
 }
 
-fn chars(text: &str) -> usize {
-    text.chars().count()
-}
-
 /// Columns of characters of each column. The last of a group is as wide as the group's shortest
 /// title needs.
 fn widths(shown: &[&RowColumn], gap: usize) -> Vec<usize> {
     let own = |c: &&RowColumn| {
-        let cells = c.cells.iter().map(|cell| chars(cell));
-        let heading = c.heading.split('\n').map(chars);
+        let cells = c.cells.iter().map(|cell| lines::width(cell));
+        let heading = c.heading.split('\n').map(lines::width);
         cells.chain(heading).max().unwrap_or(0)
     };
     let mut widths: Vec<usize> = shown.iter().map(own).collect();
     for (first, end) in groups(shown) {
         let span: usize = widths[first..end].iter().sum::<usize>() + gap * (end - first - 1);
-        let title = shown[first].group.last().map_or(0, |title| chars(title));
+        let title = shown[first]
+            .group
+            .last()
+            .map_or(0, |title| lines::width(title));
         widths[end - 1] += title.saturating_sub(span);
     }
     widths
@@ -133,7 +132,7 @@ fn draw(shown: &[&RowColumn], gap: usize, frame: bool, rows: usize) -> String {
             if !line.is_empty() {
                 line.push_str(&" ".repeat(gap));
             }
-            let blanks = " ".repeat(width - chars(cell).min(*width));
+            let blanks = " ".repeat(width - lines::width(cell).min(*width));
             match column.is_text {
                 true => line.push_str(&format!("{cell}{blanks}")),
                 false => line.push_str(&format!("{blanks}{cell}")),
@@ -177,9 +176,9 @@ fn titles(shown: &[&RowColumn], widths: &[usize], gap: usize, frame: bool) -> St
         let left: usize = widths[..first].iter().sum::<usize>() + gap * first;
         let span: usize = widths[first..end].iter().sum::<usize>() + gap * (end - first - 1);
         let candidates = shown[first].group;
-        let title = candidates.iter().find(|title| chars(title) <= span);
+        let title = candidates.iter().find(|title| lines::width(title) <= span);
         let title = title.or(candidates.last()).copied().unwrap_or_default();
-        let rest = span.saturating_sub(chars(title));
+        let rest = span.saturating_sub(lines::width(title));
         let (before, after) = match rest {
             // A line on both sides needs a blank each, and something of a line.
             4.. if frame => (
@@ -241,7 +240,7 @@ mod tests {
             for columns in [Columns::Usual, Columns::Study] {
                 let text = rows(&full(), &columns, style(width, true));
                 for line in text.lines() {
-                    assert!(chars(line) <= width, "{width}: {line}\n{text}");
+                    assert!(lines::width(line) <= width, "{width}: {line}\n{text}");
                 }
                 for must in ["LGWR-THR", "597,837", "0.104"] {
                     assert!(text.contains(must), "{width} lacks {must}\n{text}");

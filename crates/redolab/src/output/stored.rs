@@ -1,8 +1,8 @@
 //! What is in a run store, and one stored run, as they are shown.
 
+use super::lines::wrap;
 use super::overview::{self, View};
-use super::verdict::wrap;
-use super::{cells, differences, imported, table};
+use super::{cells, differences, imported, lines, table};
 use crate::store::{Entry, State};
 use measure::judgement::Answer;
 use measure::run::Run;
@@ -110,14 +110,14 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
                 judged(line),
                 cell(
                     line.target_path
-                        .map(|path| differences::cut(path, CELL_MAX))
+                        .map(|path| lines::cut(path, CELL_MAX))
                         .as_deref(),
                 ),
                 cell(line.workloads.map(|names| names.join(" ")).as_deref()),
                 cell(
                     line.options
                         .as_deref()
-                        .map(|o| differences::cut(o, OPTIONS_MAX))
+                        .map(|o| lines::cut(o, OPTIONS_MAX))
                         .as_deref(),
                 ),
                 cell(line.tags.map(in_words).as_deref()),

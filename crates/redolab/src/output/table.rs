@@ -11,6 +11,8 @@ use super::lines;
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats, problems};
 use measure::words::{label, sanitize};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub struct Style {
     pub frame: bool,
 }
 
-/// Tables are not wider where nothing limits them: longer lines are hard to follow.
+/// Tables are not wider where nothing limits them: longer lines are hard to follow. Plain columns
+/// of this width are those that nothing limits.
 const WIDEST: usize = 200;
 /// Tables are not narrower: every terminal is as wide.
 const NARROWEST: usize = 80;
@@ -31,8 +34,10 @@ impl Style {
     /// columns elsewhere.
     #[must_use]
     pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
-        let width = match columns {
-            Some(columns) => usize::from(columns).max(NARROWEST),
+        let width = match columns.map(usize::from) {
+            // Plain columns of this width have no limit.
+            Some(WIDEST) if !is_terminal => WIDEST - 1,
+            Some(columns) => columns.max(NARROWEST),
             None if is_terminal => NARROWEST,
             None => WIDEST,
         };
@@ -45,14 +50,20 @@ impl Style {
     /// For this process's standard output.
     #[must_use]
     pub fn of_stdout() -> Style {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        Style::detect(terminal, lines::columns(std::io::stdout()))
+        Style::of(std::io::stdout())
     }
 
-    /// Most characters of a line, where the reader's terminal limits them.
+    /// For what is printed to `stream`.
+    #[must_use]
+    pub fn of(stream: impl AsFd + IsTerminal) -> Style {
+        let terminal = stream.is_terminal();
+        Style::detect(terminal, lines::columns(stream))
+    }
+
+    /// Most columns of a line, where the reader's terminal limits them.
     #[must_use]
     pub fn limit(self) -> Option<usize> {
-        (self.frame || self.width < WIDEST).then_some(self.width)
+        (self.frame || self.width != WIDEST).then_some(self.width)
     }
 
     /// The text with no line longer than [`Style::limit`], as far as its words allow.
@@ -335,7 +346,7 @@ pub(crate) mod tests {
         let style = |width| Style { width, frame: true };
         for text in [waits(&run, style(80)), floor(&run, style(80))] {
             for line in text.lines().skip(1) {
-                assert!(line.chars().count() <= 80, "{line}\n{text}");
+                assert!(lines::width(line) <= 80, "{line}\n{text}");
             }
             assert!(text.contains("912.346") && text.contains("p99"), "{text}");
         }
@@ -375,6 +386,8 @@ pub(crate) mod tests {
             (true, Some(500), 500),
             (true, None, 80),
             (false, Some(90), 90),
+            (false, Some(200), 199),
+            (false, Some(250), 250),
             (false, None, 200),
         ] {
             let style = Style::detect(terminal, columns);

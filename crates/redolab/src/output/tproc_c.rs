@@ -2,8 +2,8 @@
 //! the consistency conditions.
 
 use super::cells::{grouped, ns_as_ms, real};
+use super::lines::wrap;
 use super::table::{self, Style};
-use super::verdict::wrap;
 use measure::run::{ConsistencyCondition, Row, Run, TprocCDetail};
 use measure::words::{plural, sanitize};
 use measure::workload::TPROC_C_NOTICE;

@@ -4,6 +4,7 @@
 //! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
+use super::lines::wrap;
 use super::table::Style;
 use measure::judgement::{Confidence, Finding, Need, Weight};
 use measure::run::{Problem, Run, problems};
@@ -130,30 +131,10 @@ pub(super) fn claim(reason: &Finding, verbose: bool) -> String {
     format!("{doubt}{}{id}", reason.claim)
 }
 
-/// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
-pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
-    let indent = mark.len();
-    out.push_str(mark);
-    let mut column = indent;
-    for (i, word) in sanitize::line(text).split(' ').enumerate() {
-        let length = word.chars().count();
-        if i > 0 && column + 1 + length > width {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if i > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::lines;
     use measure::judgement::{Answer, Durability, Performance, Scope, Verdict};
 
     fn judged() -> Run {
@@ -196,7 +177,7 @@ mod tests {
         };
         let brief = findings(&judged(), style, false);
         for line in brief.lines() {
-            assert!(line.chars().count() <= 80, "{line}");
+            assert!(lines::width(line) <= 80, "{line}");
         }
         assert!(
             brief.contains("\n  - memory word") && brief.contains("\n    word"),

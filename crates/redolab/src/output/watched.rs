@@ -2,8 +2,8 @@
 //! layers and counts.
 
 use super::cells::{grouped, ns_as_ms, real};
+use super::lines::wrap;
 use super::table::{Style, draw, fit};
-use super::verdict::wrap;
 use crate::watch::WatchedSecond;
 use measure::run::{Row, Run, TargetFacts, WaitStats, WatchedFacts, WatchedFigures};
 use measure::units::MB_BYTES;

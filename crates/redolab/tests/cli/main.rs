@@ -55,4 +55,5 @@ mod units;
 mod verdict_rows;
 mod version_1;
 mod volumes;
+mod widths;
 mod work_folders;

@@ -1,5 +1,6 @@
 //! Many runs as a matrix: a line for each figure of a row, a column for each run, the base first.
 
+use super::super::lines;
 use super::super::table::{Style, draw, too_wide};
 use super::{figure, told};
 use measure::comparison::{Comparison, Difference};
@@ -55,12 +56,12 @@ fn narrow(
         out.push_str(&format!("\n{}, {jobs}\n", row[0][0]));
         let width = |at: usize| {
             let cells = row.iter().filter_map(|line| line.get(at)).map(below);
-            let cells = cells.flat_map(|cell| cell.lines().map(|l| l.chars().count()).max());
+            let cells = cells.map(|cell| lines::widest(&cell));
             let heading = at.checked_sub(3).and_then(|run| names.get(run));
             cells
                 .max()
                 .unwrap_or(0)
-                .max(heading.map_or(0, |h| h.chars().count()))
+                .max(heading.map_or(0, |h| lines::width(h)))
                 + 2
         };
         let mut others = (4..3 + names.len()).peekable();
