@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `probes` | the canary's file and its probes |
 //! | `heartbeat` | a thread that needs a processor too, and that looks at the canary |
+//! | `machine` | what is found before the first probe: directory, device, missing evidence |
 //! | `judge` | the evidence of a stall, and the class that follows from it |
 //!
 //! Invariants: nothing is written but one file of 4 KiB in a work folder of redolab's own, which is
@@ -13,6 +14,7 @@
 
 mod heartbeat;
 pub mod judge;
+mod machine;
 mod probes;
 
 pub use judge::{StallClass, StallEvidence, WaitedIn};

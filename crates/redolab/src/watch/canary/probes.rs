@@ -6,6 +6,7 @@
 
 use super::heartbeat::{Heartbeat, ProbeSamples, Watched};
 use super::judge::{PROBE_BYTES, StallEvidence};
+use super::machine::{folder_of, name_of, not_available};
 use super::{CanaryPlan, CanaryReport, SCHEMA, Stall, StallCounts};
 use crate::cleanup::{WorkFolder, sweep};
 use crate::experiment::Failure;
@@ -15,7 +16,6 @@ use crate::observe::pressure::{DirtyPages, PressureTotals};
 use crate::observe::thread::ThreadFiles;
 use crate::observe::topology::counted_devices;
 use crate::store::now_rfc3339;
-use measure::stack::{LayerKind, Stack};
 use measure::{Histogram, Nanos};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -113,23 +113,6 @@ impl Drop for StopHeartbeat<'_> {
     }
 }
 
-/// The directory to write to.
-fn folder_of(path: &Path) -> Result<PathBuf, Failure> {
-    let shown = path.display();
-    let unusable = |why: String| {
-        Failure::Unusable(format!(
-            "--canary {shown}: {why}; name a directory of the log's file system, or a file in it"
-        ))
-    };
-    let whole = path.canonicalize().map_err(|e| unusable(e.to_string()))?;
-    let about = whole.metadata().map_err(|e| unusable(e.to_string()))?;
-    match (about.is_dir(), about.is_file(), whole.parent()) {
-        (true, ..) => Ok(whole),
-        (false, true, Some(parent)) => Ok(parent.to_owned()),
-        _ => Err(unusable("it is neither a directory nor a file".to_owned())),
-    }
-}
-
 fn make_file(work: &WorkFolder) -> std::io::Result<File> {
     work.register(FILE)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -146,19 +129,6 @@ fn page(number: u64) -> [u8; PROBE_BYTES as usize] {
     let mut page = [0; PROBE_BYTES as usize];
     device::file::fill_noise(&mut page, 0x6361_6e61, number.wrapping_mul(PROBE_BYTES));
     page
-}
-
-fn name_of(stack: &Stack, device: &Counters) -> String {
-    let number = device.dev().to_string();
-    let layer = stack
-        .layers
-        .iter()
-        .filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop))
-        .find(|layer| layer.dev.as_deref() == Some(&number));
-    match layer {
-        Some(layer) => format!("{} ({number})", layer.name),
-        None => number,
-    }
 }
 
 fn report_of(plan: &CanaryPlan, folder: &Path, device: Option<String>) -> CanaryReport {
@@ -180,46 +150,6 @@ fn report_of(plan: &CanaryPlan, folder: &Path, device: Option<String>) -> Canary
         stalls_left_out: 0,
         not_available: Vec::new(),
     }
-}
-
-fn not_available(watched: &Watched, has_memory: bool) -> Vec<String> {
-    let pressure = PressureTotals::now();
-    let lacks = [
-        (
-            watched.device.is_none(),
-            "counters of the device: the path does not lie on exactly one disk that counts",
-        ),
-        (
-            watched.thread.run_delay_ns().is_none(),
-            "run delay of the canary's thread (/proc/self/task/TID/schedstat)",
-        ),
-        (
-            !watched.thread.reports_waits(),
-            "functions in which the canary waits (/proc/self/task/TID/wchan)",
-        ),
-        (
-            DirtyPages::now().is_none(),
-            "dirty pages and pages under writeback (/proc/meminfo)",
-        ),
-        (
-            pressure.io_us.is_none(),
-            "pressure of I/O (/proc/pressure/io)",
-        ),
-        (
-            pressure.cpu_us.is_none(),
-            "pressure of processors (/proc/pressure/cpu)",
-        ),
-        (
-            pressure.memory_us.is_none(),
-            "pressure of memory (/proc/pressure/memory)",
-        ),
-        (
-            !has_memory,
-            "a file in memory for the heartbeat, which is a timer alone (memfd_create)",
-        ),
-    ];
-    let lacking = lacks.iter().filter(|(lacks, _)| *lacks);
-    lacking.map(|(_, what)| (*what).to_owned()).collect()
 }
 
 /// What is read before and after a probe.
