@@ -20,7 +20,7 @@ use measure::{Histogram, Nanos};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A shorter probe is not a stall unless it was asked for.
