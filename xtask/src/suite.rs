@@ -27,6 +27,8 @@ const LONGER: &[(&str, u64)] = &[
     ("system", 600),
     // Power is cut again and again, and a broken network is waited for.
     ("powertest", 600),
+    // The proof watches a quiet machine for ten minutes.
+    ("canary", 900),
     // One test draws all of its histories.
     ("crash_simulation", 600),
     // File systems are made, cut and checked in one test.
@@ -52,7 +54,7 @@ const AT_ONCE: usize = 2;
 /// Programs whose tests measure for a fraction of a second, which other programs would fill, or
 /// keep a device and both processors busy with servers: they run one after the other, when all
 /// others have ended.
-const LAST: &[&str] = &["cli", "servers", "postgres", "mariadb"];
+const LAST: &[&str] = &["cli", "canary", "servers", "postgres", "mariadb"];
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
 

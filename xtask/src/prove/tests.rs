@@ -221,6 +221,25 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "canary",
+        shows: "redolab watch --canary classes 10 injected stalls of each of storage (a disk that \
+                pauses, a limit of a control group), writeback (a slow disk) and scheduler (a hog, a \
+                quota) right, 30 of 30, and reports none in 10 quiet minutes",
+        takes: "13 min",
+        package: "redolab",
+        arguments: &["--test", "canary"],
+        filter: &["injected", "--test-threads", "1"],
+        env: |_| {
+            vec![
+                ("REDOLAB_CANARY_REQUIRED", "1".to_owned()),
+                ("REDOLAB_CANARY_STALLS", "10".to_owned()),
+                ("REDOLAB_CANARY_QUIET_S", "600".to_owned()),
+            ]
+        },
+        data: &[("REDOLAB_CANARY_CSV", "experiments/watch/canary.csv")],
+        ..PLAIN
+    },
+    Proof {
         name: "tprocc-kills",
         shows: "TPROC-C on PostgreSQL and MariaDB, each killed and recovered 20 times: every \
                 condition holds and nothing that was committed is missing",

@@ -8,6 +8,7 @@
 //! code.
 
 mod background;
+mod canary;
 mod capacity;
 mod check;
 mod collect;

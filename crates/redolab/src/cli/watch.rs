@@ -1,5 +1,6 @@
 //! `redolab watch`: the log writes of a running database, without touching it.
 
+use super::canary::{self, CanaryArgs};
 use super::common::{EventArgs, OutputArgs, StoreArgs, command_line};
 use super::console::{ReportTo, Terminal};
 use super::notes::NotesArgs;
@@ -25,9 +26,12 @@ const HEADING_EVERY: u32 = 20;
 /// Options of `watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It needs root, or the group that owns tracefs. It uses a private instance of the kernel's tracing \
-with buffers of its own, and removes it at the end; after a kill the next start removes it. \
-Nothing is written to the log, and the server is not asked unless --database has an address.
+--canary needs no root: it writes to a small file of its own, and looks at neither log nor server.
+
+Otherwise redolab needs root, or the group that owns tracefs. It uses a private instance of the \
+kernel's tracing with buffers of its own, and removes it at the end; after a kill the next start \
+removes it. Nothing is written to the log, and the server is not asked unless --database has an \
+address.
 A log write is what one flush made durable, or one write that is durable by itself. File systems: \
 ext4 and XFS. System calls are traced only where the log is written through the page cache, or \
 lies on XFS.")]
@@ -49,7 +53,7 @@ pub(crate) struct WatchArgs {
     /// Watch this log file; can be repeated
     #[arg(long, value_name = "PATH")]
     file: Vec<PathBuf>,
-    /// How long the log is watched [default: until Ctrl-C]
+    /// How long the log is watched [default: until Ctrl-C; 60s with --canary]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     time: Option<Nanos>,
     /// Write every log write to this file in the form of Oracle's trace (event 10046), which
@@ -75,6 +79,8 @@ pub(crate) struct WatchArgs {
     /// File with thresholds that override the built-in ones (`redolab findings` lists these)
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    canary: CanaryArgs,
     #[command(flatten)]
     notes: NotesArgs,
     #[command(flatten)]
@@ -139,7 +145,7 @@ impl WatchArgs {
             (None, None) if !self.file.is_empty() => Ok(SubjectPlan::Files(self.file.clone())),
             (None, None) => Err(CommandError::usage(
                 "name whose log to watch: --pid PID, --database postgres, --database mariadb or \
-                 --file PATH",
+                 --file PATH; without root, --canary PATH probes the log's file system",
             )),
         }
     }
@@ -171,6 +177,10 @@ impl WatchArgs {
 }
 
 pub(crate) fn main(args: &WatchArgs) -> Result<ExitCode, CommandError> {
+    if let Some(path) = &args.canary.canary {
+        return canary::main(&args.canary, path.clone(), args.time, &args.output);
+    }
+    args.canary.check_unused()?;
     let plan = args.plan()?;
     let store = args.store.open_to_store()?;
     args.thresholds

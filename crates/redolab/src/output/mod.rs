@@ -5,6 +5,7 @@
 //! [`csv`]; a file of the user is written by [`file`](mod@file) alone.
 
 pub mod back_end;
+pub mod canary;
 pub mod capacity;
 pub mod catalogue;
 pub mod cells;

@@ -15,6 +15,7 @@
 //! | `watching` | a log that is being watched: its instance of the trace, its files, its events |
 //! | `measured` | following it until the end |
 //! | `conduct` | the steps of a watched run |
+//! | `canary` | probes of the log's file system, and what held them up |
 //!
 //! Invariants: nothing is written to the log, its folder or its server; processes are not stopped
 //! and not attached to. What events do not show is `None`; events that were lost make the run
@@ -22,6 +23,7 @@
 //!
 //! What it must not know: command lines, and how a run is shown.
 
+pub mod canary;
 pub mod conduct;
 mod files;
 mod filters;
