@@ -4,8 +4,8 @@
 //! its writes up.
 //!
 //! A check takes the first of them, and skips it where other work keeps the soak from writing as
-//! fast as the throttle allows: then there is no even level to find. `REDOLAB_CREDITS=all` takes all
-//! three and skips none.
+//! fast as the throttle allows: then there is no even level to find. `REDOLAB_CREDITS=all` takes
+//! all three and skips none.
 
 use crate::harness::{LoopVolume, Place, Running, is_root, skipped, tmpfs};
 use serde_json::Value;
@@ -149,9 +149,9 @@ fn soaked(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
     Some((done.json(), report))
 }
 
-/// A soak in which a bucket was found, or the first that was throttled evenly: other work that takes
-/// the processors for a second leaves no even level, and then none may be found. The last of three
-/// where all have to be found; `None` where that is skipped.
+/// A soak in which a bucket was found, or the first that was throttled evenly: other work that
+/// takes the processors for a second leaves no even level, and then none may be found. The last of
+/// three where all have to be found; `None` where that is skipped.
 fn drained(limit: Limit, need: &[&str]) -> Option<(Value, String)> {
     let mut left = 3;
     loop {

@@ -325,10 +325,11 @@ impl Bench {
 
     fn mount(&self) -> Result<(), String> {
         let device = fuse::open().map_err(|e| e.to_string())?;
-        let options = fuse::mount_options(&device);
-        // mount(8) names the descriptor to the kernel, so it has to inherit it.
-        fcntl_setfd(&device, FdFlags::empty()).map_err(|e| e.to_string())?;
+        // mount(8) names the descriptor to the kernel, so it has to inherit it. Nobody else may: a
+        // disk whose server died would be waited for as long as another process holds its end.
         let keep = device.try_clone().map_err(|e| e.to_string())?;
+        let options = fuse::mount_options(&keep);
+        fcntl_setfd(&keep, FdFlags::empty()).map_err(|e| e.to_string())?;
         let disk = self.disk.clone();
         std::thread::spawn(move || {
             if let Err(e) = fuse::serve(device, &disk) {
