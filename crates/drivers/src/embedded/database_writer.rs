@@ -97,8 +97,9 @@ impl Checkpoints {
 }
 
 /// Begins to move the checkpoint of `log`. What recovery found needs no block of the data file, so
-/// that the checkpoint moves to its end at once: a log that was full when it ended could otherwise
-/// not be written to, and no switch would come for the checkpoint to follow.
+/// that the checkpoint moves to its end before this returns, which is not counted: a log that was
+/// full when it ended could otherwise not be written to, and no switch would come for the
+/// checkpoint to follow.
 ///
 /// # Errors
 /// When the system gives no thread, or no memory to write from.
@@ -108,6 +109,8 @@ pub(super) fn start(
     counts: Arc<WriterCounts>,
     progress: Progress,
 ) -> std::io::Result<Background> {
+    // A log that fails reports it to its sessions.
+    drop(log.checkpoint(log.durable()));
     let checkpoints = Checkpoints {
         log: Arc::clone(log),
         counts,
@@ -127,11 +130,7 @@ pub(super) fn start(
 
 /// The stand-in: the checkpoint follows each log switch.
 fn follow(checkpoints: &Checkpoints, stop: &Stop) {
-    let recovered = checkpoints.log.durable();
-    if !checkpoints.advance(recovered) {
-        return;
-    }
-    let mut last = recovered.log_seq;
+    let mut last = checkpoints.log.durable().log_seq;
     while !stop.is_asked() {
         let durable = checkpoints.log.durable();
         if durable.log_seq > last {
@@ -236,9 +235,6 @@ impl Writer {
         let mut known = (self.data.redo_bytes)();
         // Redo that is counted next lies behind what was durable before.
         let mut low = self.checkpoints.log.durable();
-        if !self.checkpoints.advance(low) {
-            return Ok(());
-        }
         let (mut last, mut moved) = (low, Instant::now());
         let mut batch = Vec::with_capacity(BATCH_BLOCKS);
         while !stop.is_asked() {

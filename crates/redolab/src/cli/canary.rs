@@ -9,6 +9,7 @@ use crate::signals;
 use crate::watch::canary::{CanaryPlan, CanaryReport, Stall};
 use clap::Args;
 use measure::Nanos;
+use measure::words;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -91,9 +92,23 @@ pub(super) fn main(
         time: time.unwrap_or(TIME),
         stall_over: args.stall_over,
     };
+    let period = 1_000_000_000 / u64::from(plan.rate_per_s.max(1));
+    if plan.time.0 <= period {
+        let rate = words::plural(plan.rate_per_s.into(), "probe");
+        return Err(CommandError::usage(format!(
+            "--time: it ends before the first probe is due, with {rate} per second; give more than {} ms",
+            period / 1_000_000
+        )));
+    }
+    let shown = plan.path.display().to_string();
     let mut look = |stall: &Stall| output.say(&canary::stall(stall));
     let report = crate::watch::canary::canary(&plan, &terminal, &mut look)?;
     output.emit(&formatted(&report, output)?, Audience::Everyone)?;
+    if let Some(why) = &report.ended_by {
+        return Err(CommandError::failed(format!(
+            "--canary {shown}: {why}; the probes before are printed"
+        )));
+    }
     Ok(match report.interrupted {
         true => ExitCode::from(signals::INTERRUPTED as u8),
         false => ExitCode::SUCCESS,

@@ -114,12 +114,23 @@ pub fn text(report: &CanaryReport, style: Style) -> String {
     text.push('\n');
     text.push_str(&times(report, style));
     text.push('\n');
-    if report.stalls_by_class.all() == 0 {
+    if report.probes == 0 {
+        text.push_str("No probe was made, so nothing is known about stalls.\n");
+    } else if report.stalls_by_class.all() == 0 {
         text.push_str("No stalls.\n");
     } else {
         text.push_str(&classes(report, style));
         text.push('\n');
         text.push_str(&stalls(report, style));
+    }
+    if let Some(why) = &report.ended_by {
+        let why = sanitize::line(why);
+        wrap(
+            &mut text,
+            "",
+            &format!("A probe failed: {why}."),
+            style.width,
+        );
     }
     for what in &report.not_available {
         wrap(
@@ -244,6 +255,7 @@ mod tests {
             stall_over_ns: None,
             elapsed_ns: 60_000_000_000,
             interrupted: false,
+            ended_by: None,
             probes: 600,
             write_and_fsync: stats.clone(),
             late: stats,

@@ -111,7 +111,7 @@ fn ctrl_c_ends_it_with_its_summary_and_a_kill_is_cleaned_up() {
     std::fs::create_dir(&foreign).expect("makes");
     std::fs::write(foreign.join("canary.dat"), "mine").expect("writes");
     assert_eq!(names(place.path()).len(), 3);
-    let (_, _, err) = ended(command(&[&at, "--time", "100ms"]));
+    let (_, _, err) = ended(command(&[&at, "--time", "300ms"]));
     assert!(!err.contains("error"), "{err}");
     assert_eq!(names(place.path()).len(), 2, "{err}");
     assert!(foreign.join("canary.dat").exists());
@@ -136,6 +136,7 @@ fn what_cannot_be_is_refused_by_name() {
         (vec![&at, "--pid", "1"], 2, "--pid"),
         (vec![&at, "--trace", "t"], 2, "--trace"),
         (vec![&at, "--format", "csv", "--time", "1s"], 2, "--format"),
+        (vec![&at, "--time", "100ms"], 2, "give more than 100 ms"),
         (vec!["/proc", "--time", "1s"], 1, "--canary /proc"),
     ] {
         let (ended, _, err) = ended(command(&arguments));

@@ -62,6 +62,11 @@ impl ProbeSamples {
         }
     }
 
+    /// The device turned out not to count.
+    pub(super) fn forget_device(&mut self) {
+        (self.in_flight_most, self.in_flight_samples) = (None, None);
+    }
+
     fn add(&mut self, waits_in: Option<String>, in_flight: Option<u64>) {
         self.samples = self.samples.saturating_add(1);
         if let Some(function) = waits_in {

@@ -195,9 +195,13 @@ impl StallEvidence {
                 StallClass::Storage,
                 "the device had requests in flight, and no load of pages was under writeback on it",
             ),
-            _ if self.waited_for_io() && self.device_busy_ns.is_some() => (
+            _ if self.waited_for_io() && self.in_flight_most == Some(0) => (
                 StallClass::Storage,
                 "the canary waited for I/O that the device had not received: a limit above it",
+            ),
+            _ if self.waited_for_io() && self.device_busy_ns.is_some() => (
+                StallClass::Storage,
+                "the canary waited for I/O, and the device was busy for less than half of it",
             ),
             _ if self.waited_for_io() => (
                 StallClass::Storage,
@@ -244,6 +248,22 @@ mod tests {
             pressure_cpu_ns: Some(272 * MS),
             ..StallEvidence::default()
         }
+    }
+
+    /// The reason does not state that the device had received nothing where it had requests.
+    #[test]
+    fn a_device_that_was_busy_for_less_than_half_had_received_something() {
+        let partly = StallEvidence {
+            in_flight_samples: Some(26),
+            device_busy_ns: Some(141 * MS),
+            ..paused()
+        };
+        let (class, why) = partly.judged();
+        assert_eq!(class, StallClass::Storage);
+        assert!(why.contains("busy for less than half"), "{why}");
+        let (class, why) = limited().judged();
+        assert_eq!(class, StallClass::Storage);
+        assert!(why.contains("had not received"), "{why}");
     }
 
     /// A limit of two writes per second in the canary's control group.

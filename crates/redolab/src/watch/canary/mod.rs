@@ -121,6 +121,8 @@ pub struct CanaryReport {
     pub elapsed_ns: u64,
     /// Somebody ended it before its time.
     pub interrupted: bool,
+    /// Why a write or an fsync of a probe failed, which ended it.
+    pub ended_by: Option<String>,
     /// Probes that were made.
     pub probes: u64,
     /// Times from the begin of a write to the end of its fsync.

@@ -95,7 +95,8 @@ pub fn canary(
             heartbeat: &heartbeat,
         };
         let _stop = StopHeartbeat(&heartbeat);
-        probes.run(console, look, &mut report)
+        probes.run(console, look, &mut report);
+        Ok::<(), Failure>(())
     });
     drop(file);
     outcome?;
@@ -142,6 +143,7 @@ fn report_of(plan: &CanaryPlan, folder: &Path, device: Option<String>) -> Canary
         stall_over_ns: plan.stall_over.map(|limit| limit.0),
         elapsed_ns: 0,
         interrupted: false,
+        ended_by: None,
         probes: 0,
         write_and_fsync: Histogram::new().stats(),
         late: Histogram::new().stats(),
@@ -175,6 +177,9 @@ struct ProbeTimes {
     begun: Instant,
     written: Instant,
     ended: Instant,
+    /// Run delay of the thread before it waited for the moment, and when it began.
+    delay_waiting: Option<u64>,
+    delay_begun: Option<u64>,
 }
 
 fn ns(from: Instant, to: Instant) -> u64 {
@@ -191,12 +196,7 @@ struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    fn run(
-        &self,
-        console: &dyn Console,
-        look: &mut dyn FnMut(&Stall),
-        report: &mut CanaryReport,
-    ) -> Result<(), Failure> {
+    fn run(&self, console: &dyn Console, look: &mut dyn FnMut(&Stall), report: &mut CanaryReport) {
         let begun = Instant::now();
         let end = begun + Duration::from_nanos(self.plan.time.0);
         let period = Duration::from_secs(1) / self.plan.rate_per_s.max(1);
@@ -204,15 +204,19 @@ impl Probes<'_> {
             (Histogram::new(), Histogram::new(), Histogram::new());
         let mut due = begun + period;
         while due < end {
-            let delay_before = self.watched.thread.run_delay_ns();
             if !wait_until(due.checked_sub(READ_AHEAD).unwrap_or(due), console) {
                 report.interrupted = true;
                 break;
             }
             let before = Readings::now(self.watched.device.as_ref());
-            let (times, seen) = self.probe(due, report.probes + 1)?;
-            let delay = self.watched.thread.run_delay_ns();
-            let run_delay_ns = delay.zip(delay_before).map(|(b, a)| b.saturating_sub(a));
+            let (times, seen) = match self.probe(due, report.probes + 1) {
+                Ok(probed) => probed,
+                Err(why) => {
+                    report.ended_by = Some(why);
+                    break;
+                }
+            };
+            let run_delay_ns = self.run_delay_of(&times);
             report.probes += 1;
             took.record(ns(times.begun, times.ended));
             late.record(ns(times.due, times.begun));
@@ -235,32 +239,46 @@ impl Probes<'_> {
             }
             due = (due + period).max(Instant::now());
         }
-        if !report.interrupted {
+        if !report.interrupted && report.ended_by.is_none() {
             report.interrupted = !wait_until(end, console);
         }
         report.elapsed_ns = ns(begun, Instant::now());
         (report.write_and_fsync, report.late) = (took.stats(), late.stats());
-        Ok(())
     }
 
-    /// One write and fsync, at the moment at which it is due.
-    fn probe(&self, due: Instant, number: u64) -> Result<(ProbeTimes, ProbeSamples), Failure> {
-        let shown = self.plan.path.display();
+    /// Time between when a probe was due and its end for which the thread was ready to run and had
+    /// no processor. What it lacked before it began counts up to how late it was: the rest is of
+    /// the wait before.
+    fn run_delay_of(&self, times: &ProbeTimes) -> Option<u64> {
+        let [waiting, begun] = [times.delay_waiting?, times.delay_begun?];
+        let ended = self.watched.thread.run_delay_ns()?;
+        let before = begun
+            .saturating_sub(waiting)
+            .min(ns(times.due, times.begun));
+        Some(before + ended.saturating_sub(begun))
+    }
+
+    /// One write and fsync, at the moment at which it is due; why it failed.
+    fn probe(&self, due: Instant, number: u64) -> Result<(ProbeTimes, ProbeSamples), String> {
         let page = page(number);
+        let delay_waiting = self.watched.thread.run_delay_ns();
         self.heartbeat.begin(due);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let begun = Instant::now();
+        let delay_begun = self.watched.thread.run_delay_ns();
         let wrote = self.file.write_all_at(&page, 0);
-        wrote.map_err(Failure::system(format!("--canary {shown}: writing")))?;
+        wrote.map_err(|error| format!("writing: {error}"))?;
         let written = Instant::now();
         let synced = self.file.sync_all();
-        synced.map_err(Failure::system(format!("--canary {shown}: fsync")))?;
+        synced.map_err(|error| format!("fsync: {error}"))?;
         let ended = Instant::now();
         let times = ProbeTimes {
             due,
             begun,
             written,
             ended,
+            delay_waiting,
+            delay_begun,
         };
         Ok((times, self.heartbeat.end()))
     }
@@ -287,6 +305,11 @@ impl Probes<'_> {
         seen.add_pages(before.pages);
         seen.add_pages(after.pages);
         let disk = after.disk.zip(before.disk).map(|(b, a)| b.since(&a));
+        // The fsync returned: a device that wrote nothing does not count (`queue/iostats` is 0).
+        let disk = disk.filter(|disk| disk.written_bytes() > 0);
+        if disk.is_none() {
+            seen.forget_device();
+        }
         let pressure = after.pressure.since(&before.pressure);
         let overdue = self.heartbeat.overdue(times.due, times.ended);
         let from_us = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
