@@ -88,15 +88,9 @@ impl Committer {
     fn start(place: &Place, rings: bool) -> Result<Committer, String> {
         let told = |e: std::io::Error| e.to_string();
         let device = fuse::open().map_err(|e| format!("/dev/fuse: {e}"))?;
-        let options = fuse::mount_options(&device);
-        // mount(8) names the descriptor to the kernel, so it has to inherit it.
-        let kept = device.try_clone().map_err(told)?;
-        rustix::io::fcntl_setfd(&device, rustix::io::FdFlags::empty())
-            .map_err(|e| e.to_string())?;
         let bytes = SHAPE.file_bytes as usize * SHAPE.groups as usize;
         let disk = Shared::new(vec![0; bytes]);
-        let served = disk.clone();
-        std::thread::spawn(move || fuse::serve(kept, &served));
+        let (device, options) = fuse::serving(device, &disk)?;
         // The child must not hold the server's end, or it would wait for a server that died.
         let script = r#"mount -i -t fuse -o "$0" redo-disk "$1" && eval "exec $3<&-" && exec "$2" \
             --exact interrupted_flushes_are_asked_for_again --nocapture"#;

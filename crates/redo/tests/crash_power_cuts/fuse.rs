@@ -104,20 +104,34 @@ const INTERRUPT: u32 = 36;
 const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
 
-/// Opens the kernel's end; `mount` gets its number, and inherits it.
+/// Opens the kernel's end.
 pub fn open() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/fuse")
 }
 
-/// Options of mount(8) for it.
-pub fn mount_options(device: &File) -> String {
+/// Serves in a thread of its own; returns an end that mount(8) inherits, and mount's options, which
+/// name it to the kernel. Drop that end once it is mounted: nobody else may inherit one, since a
+/// disk whose server died is waited for as long as another process holds its end.
+pub fn serving<S>(device: File, disk: &S) -> Result<(File, String), String>
+where
+    S: Served + Clone + Send + 'static,
+{
     use std::os::fd::AsRawFd;
-    let fd = device.as_raw_fd();
-    format!("fd={fd},rootmode=40000,user_id=0,group_id=0")
+    let inherited = device.try_clone().map_err(|e| e.to_string())?;
+    rustix::io::fcntl_setfd(&inherited, rustix::io::FdFlags::empty()).map_err(|e| e.to_string())?;
+    let disk = disk.clone();
+    std::thread::spawn(move || {
+        if let Err(e) = serve(device, &disk) {
+            eprintln!("the disk is served no more: {e}");
+        }
+    });
+    let fd = inherited.as_raw_fd();
+    let options = format!("fd={fd},rootmode=40000,user_id=0,group_id=0");
+    Ok((inherited, options))
 }
 
 /// Serves from before it is mounted until it is unmounted.
-pub fn serve(mut device: File, disk: &impl Served) -> std::io::Result<()> {
+fn serve(mut device: File, disk: &impl Served) -> std::io::Result<()> {
     let mut request = vec![0; MAX_WRITE as usize + (64 << 10)];
     loop {
         let got = match device.read(&mut request) {

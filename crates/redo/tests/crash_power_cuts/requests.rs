@@ -18,7 +18,6 @@ use crate::volume::{Janitor, PLACES};
 use device::SyncMethod;
 use measure::workload::split_mix;
 use redo::engine::Paths;
-use rustix::io::{FdFlags, fcntl_setfd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,16 +123,7 @@ impl Bench {
 
     fn mount(&self, device: std::fs::File) -> Result<(), String> {
         let [at, below] = PLACES.map(|place| text(&self.directory.join(place)));
-        let mounted = fuse::mount_options(&device);
-        // mount(8) names the descriptor to the kernel, so it has to inherit it.
-        fcntl_setfd(&device, FdFlags::empty()).map_err(|e| e.to_string())?;
-        let keep = device.try_clone().map_err(|e| e.to_string())?;
-        let disk = self.disk.clone();
-        std::thread::spawn(move || {
-            if let Err(e) = fuse::serve(device, &disk) {
-                eprintln!("the disk is served no more: {e}");
-            }
-        });
+        let (keep, mounted) = fuse::serving(device, &self.disk)?;
         let arguments = ["-i", "-t", "fuse", "-o", &mounted, "redo-disk", &below];
         let result = done("mount", &arguments);
         drop(keep);

@@ -9,7 +9,6 @@ use crate::fuse::{self, Request, Served};
 use crate::program::done;
 use crate::volume::{Janitor, PLACES};
 use measure::workload::split_mix;
-use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -123,14 +122,7 @@ impl Shelf {
             at: directory.join(PLACES[1]),
             _janitor: janitor,
         };
-        let mounted = fuse::mount_options(&device);
-        fcntl_setfd(&device, FdFlags::empty()).map_err(|e| e.to_string())?;
-        let keep = device.try_clone().map_err(|e| e.to_string())?;
-        std::thread::spawn(move || {
-            if let Err(e) = fuse::serve(device, &state) {
-                eprintln!("the files are served no more: {e}");
-            }
-        });
+        let (keep, mounted) = fuse::serving(device, &state)?;
         let place = shelf.at.display().to_string();
         let result = done(
             "mount",

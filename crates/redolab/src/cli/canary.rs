@@ -2,7 +2,7 @@
 
 use super::common::{Format, OutputArgs};
 use super::console::Terminal;
-use super::{CommandError, values};
+use super::{CommandError, results, values};
 use crate::output::file::Audience;
 use crate::output::{canary, table};
 use crate::signals;
@@ -117,11 +117,7 @@ pub(super) fn main(
 
 fn formatted(report: &CanaryReport, output: &OutputArgs) -> Result<Vec<u8>, CommandError> {
     if output.format == Format::Json {
-        let json = serde_json::to_vec_pretty(report);
-        let mut json =
-            json.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-        json.push(b'\n');
-        return Ok(json);
+        return results::json_document(report);
     }
     let style = match output.output {
         Some(_) => table::Style::detect(false, None),

@@ -9,7 +9,7 @@ use super::members::MemberArgs;
 use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
-use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, results};
 use crate::output::file::Audience;
 use crate::output::{comparison, report, table};
 use crate::store::now_rfc3339;
@@ -212,12 +212,7 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     }
     let found = factors::compare(args)?;
     let bytes = match format {
-        Format::Json => {
-            let mut bytes = serde_json::to_vec_pretty(&found)
-                .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-            bytes.push(b'\n');
-            bytes
-        }
+        Format::Json => results::json_document(&found)?,
         _ => style(args).fitted(found.text(style(args))).into_bytes(),
     };
     output.emit(&bytes, Audience::of(found.is_evidence()))?;

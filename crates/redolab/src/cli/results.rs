@@ -99,14 +99,17 @@ impl ViewArgs {
                 };
                 style.fitted(text(style)).into_bytes()
             }
-            ViewFormat::Json => {
-                let mut bytes = serde_json::to_vec_pretty(json)
-                    .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-                bytes.push(b'\n');
-                bytes
-            }
+            ViewFormat::Json => json_document(json)?,
         };
         let inputs = self.inputs.borrow();
         emit(self.output.as_deref(), &bytes, Audience::Everyone, &inputs)
     }
+}
+
+/// A value as a JSON document that ends with a line break.
+pub(super) fn json_document(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandError> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }

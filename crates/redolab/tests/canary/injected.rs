@@ -2,7 +2,8 @@
 //! injection lasts until the canary has reported a stall.
 
 use crate::harness::LoopVolume;
-use crate::slow_disk::{SlowDisk, done};
+use crate::program::done;
+use crate::slow_disk::SlowDisk;
 use crate::stalls::{Canary, PrintedStall};
 use crate::{alone, number, skipped};
 use std::io::Write;

@@ -4,9 +4,8 @@
 //!
 //! `REDOLAB_CANARY_STALLS` sets how many stalls of each class are injected,
 //! `REDOLAB_CANARY_QUIET_S` how long a quiet machine is watched, `REDOLAB_CANARY_CSV` names a file
-//! of data. What needs root,
-//! a tool or a device is skipped with a line that begins `skipped: `; with
-//! `REDOLAB_CANARY_REQUIRED` a test that cannot run fails instead.
+//! of data. What needs root, a tool or a device is skipped with a line that begins `skipped: `;
+//! with `REDOLAB_CANARY_REQUIRED` a test that cannot run fails instead.
 
 #[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
@@ -16,8 +15,14 @@ mod fuse;
 mod harness;
 mod injected;
 mod plain;
+#[path = "../../../redo/tests/crash_power_cuts/program.rs"]
+mod program;
 mod slow_disk;
 mod stalls;
+#[path = "../powertest/turns.rs"]
+mod turns;
+
+use turns::{alone, number};
 
 /// Reports that a test cannot run here.
 pub fn skipped(why: &str) {
@@ -26,17 +31,4 @@ pub fn skipped(why: &str) {
         "this proof needs what is missing: {why}"
     );
     println!("skipped: {why}");
-}
-
-/// A number from the environment.
-pub fn number(name: &str, usual: u64) -> u64 {
-    let value = std::env::var(name).ok().and_then(|text| text.parse().ok());
-    value.unwrap_or(usual)
-}
-
-/// Tests that hold up a disk or a processor run one after the other.
-pub fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

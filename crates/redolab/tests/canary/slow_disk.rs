@@ -6,7 +6,7 @@
 //! at a time.
 
 use crate::fuse::{self, Journal};
-use rustix::io::{FdFlags, fcntl_setfd};
+use crate::program::done;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,22 +56,6 @@ pub struct SlowDisk {
     disk: fuse::Shared<Slowness>,
 }
 
-/// What a program printed, or why it failed.
-pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|e| format!("{program}: {e}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        false => Err(format!(
-            "{program}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
-    }
-}
-
 impl SlowDisk {
     /// A fast disk with an ext4 file system; why there can be none here.
     pub fn make() -> Result<SlowDisk, String> {
@@ -107,17 +91,7 @@ impl SlowDisk {
         done("mkfs.ext4", &["-q", "-E", options, &text(image.clone())])?;
         self.disk.lock().image = std::fs::read(&image).map_err(failed)?;
         std::fs::remove_file(&image).map_err(failed)?;
-        // mount(8) names the descriptor to the kernel, so it has to inherit it. Nobody else may: a
-        // disk whose server died would be waited for as long as another process holds its end.
-        let keep = device.try_clone().map_err(failed)?;
-        let options = fuse::mount_options(&keep);
-        fcntl_setfd(&keep, FdFlags::empty()).map_err(|e| e.to_string())?;
-        let disk = self.disk.clone();
-        std::thread::spawn(move || {
-            if let Err(e) = fuse::serve(device, &disk) {
-                eprintln!("the disk is served no more: {e}");
-            }
-        });
+        let (keep, options) = fuse::serving(device, &self.disk)?;
         let below = text(self.path.join("fuse"));
         let arguments = ["-i", "-t", "fuse", "-o", &options, "slow-disk", &below];
         let mounted = done("mount", &arguments);
@@ -134,7 +108,8 @@ impl SlowDisk {
 
     /// Its loop device.
     pub fn device(&self) -> Result<String, String> {
-        done("findmnt", &["-n", "-o", "SOURCE", &self.at()])
+        let source = done("findmnt", &["-n", "-o", "SOURCE", &self.at()])?;
+        Ok(source.trim().to_owned())
     }
 
     /// It confirms nothing for a while.

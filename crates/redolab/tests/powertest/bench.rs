@@ -11,7 +11,6 @@ use crate::program::done;
 use redolab::powertest::channel::{PowerChannel, PowerToken};
 use redolab::powertest::identity::machine_id;
 use redolab::powertest::messages::{Message, PowerRequest, PowerResponse, decode, encode};
-use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -325,17 +324,7 @@ impl Bench {
 
     fn mount(&self) -> Result<(), String> {
         let device = fuse::open().map_err(|e| e.to_string())?;
-        // mount(8) names the descriptor to the kernel, so it has to inherit it. Nobody else may: a
-        // disk whose server died would be waited for as long as another process holds its end.
-        let keep = device.try_clone().map_err(|e| e.to_string())?;
-        let options = fuse::mount_options(&keep);
-        fcntl_setfd(&keep, FdFlags::empty()).map_err(|e| e.to_string())?;
-        let disk = self.disk.clone();
-        std::thread::spawn(move || {
-            if let Err(e) = fuse::serve(device, &disk) {
-                eprintln!("the disk is served no more: {e}");
-            }
-        });
+        let (keep, options) = fuse::serving(device, &self.disk)?;
         let below = self.scratch.place("fuse");
         let mounted = done(
             "mount",

@@ -16,7 +16,10 @@ mod network;
 #[path = "../../../redo/tests/crash_power_cuts/program.rs"]
 mod program;
 mod shutdown;
+mod turns;
 mod verdict;
+
+use turns::{alone, number};
 
 /// Reports that a test cannot run here.
 pub fn skipped(why: &str) {
@@ -25,17 +28,4 @@ pub fn skipped(why: &str) {
         "this proof needs what is missing: {why}"
     );
     println!("skipped: {why}");
-}
-
-/// A number from the environment.
-pub fn number(name: &str, usual: u64) -> u64 {
-    let value = std::env::var(name).ok().and_then(|text| text.parse().ok());
-    value.unwrap_or(usual)
-}
-
-/// Tests that mount and cut run one after the other: each keeps a processor busy.
-pub fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! A thread that shows whether this process gets a processor, and that looks at the canary while a
 //! probe is under way.
 //!
-//! Each beat writes as much as a probe to a file in memory (tmpfs), so that a beat that is late
-//! shows a lack of processor or memory and nothing of a disk.
+//! Each beat writes as much as a probe to one page of a file in memory (tmpfs), so that a beat that
+//! is late shows that this process had no processor, and nothing of a disk.
 //!
 //! Invariants: memory is bounded, however long a probe takes; the lock is never held across a call
 //! that can block on a device.
