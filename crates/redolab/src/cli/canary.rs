@@ -119,9 +119,6 @@ fn formatted(report: &CanaryReport, output: &OutputArgs) -> Result<Vec<u8>, Comm
     if output.format == Format::Json {
         return results::json_document(report);
     }
-    let style = match output.output {
-        Some(_) => table::Style::detect(false, None),
-        None => table::Style::of_stdout(),
-    };
+    let style = table::Style::of_output(output.output.as_deref());
     Ok(style.fitted(canary::text(report, style)).into_bytes())
 }

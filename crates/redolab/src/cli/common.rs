@@ -179,10 +179,7 @@ impl OutputArgs {
                 ));
             }
             Format::Table => {
-                let style = match self.output {
-                    Some(_) => table::Style::detect(false, None),
-                    None => table::Style::of_stdout(),
-                };
+                let style = table::Style::of_output(self.output.as_deref());
                 bytes.write_all(style.fitted(text(style)).as_bytes())
             }
         };

@@ -224,10 +224,7 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn style(args: &CompareArgs) -> table::Style {
-    match args.options.output.output {
-        Some(_) => table::Style::detect(false, None),
-        None => table::Style::of_stdout(),
-    }
+    table::Style::of_output(args.options.output.output.as_deref())
 }
 
 fn no_such_format() -> CommandError {

@@ -93,10 +93,7 @@ impl ViewArgs {
     ) -> Result<(), CommandError> {
         let bytes = match self.format {
             ViewFormat::Table => {
-                let style = match self.output {
-                    Some(_) => table::Style::detect(false, None),
-                    None => table::Style::of_stdout(),
-                };
+                let style = table::Style::of_output(self.output.as_deref());
                 style.fitted(text(style)).into_bytes()
             }
             ViewFormat::Json => json_document(json)?,

@@ -13,6 +13,7 @@ use measure::run::{Row, Run, WaitStats, problems};
 use measure::words::{label, sanitize};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,16 @@ impl Style {
     #[must_use]
     pub fn of_stdout() -> Style {
         Style::of(std::io::stdout())
+    }
+
+    /// For what is printed to standard output, or written to a file instead: a file has the same
+    /// bytes whatever the terminal is.
+    #[must_use]
+    pub fn of_output(file: Option<&Path>) -> Style {
+        match file {
+            Some(_) => Style::detect(false, None),
+            None => Style::of_stdout(),
+        }
     }
 
     /// For what is printed to `stream`.

@@ -201,7 +201,10 @@ impl RingDevice {
 
     /// Whether the disk has durably everything that was acknowledged; `None` when it has failed,
     /// or nobody writes any more.
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(any(
+        feature = "crash",
+        all(test, not(any(feature = "loom", feature = "shuttle")))
+    ))]
     pub(crate) fn has_caught_up(&self) -> Option<bool> {
         lock(&self.shared).as_mut()?.has_caught_up()
     }

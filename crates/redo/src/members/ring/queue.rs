@@ -293,7 +293,10 @@ impl Core {
     }
 
     /// Whether the disk has durably what was acknowledged; `None` when it has failed.
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(any(
+        feature = "crash",
+        all(test, not(any(feature = "loom", feature = "shuttle")))
+    ))]
     pub(super) fn has_caught_up(&mut self) -> Option<bool> {
         let acknowledged = self.last_acknowledged();
         self.has_completed(acknowledged)
