@@ -224,7 +224,8 @@ pub const PROOFS: &[Proof] = &[
         name: "canary",
         shows: "redolab watch --canary classes 10 injected stalls of each of storage (a disk that \
                 pauses, a limit of a control group), writeback (a slow disk) and scheduler (a hog, a \
-                quota) right, 30 of 30, and reports none in 10 quiet minutes",
+                quota) right, 30 of 30, and 5 pauses of a disk that writes pages back, and reports none \
+                in 10 quiet minutes",
         takes: "13 min",
         package: "redolab",
         arguments: &["--test", "canary"],

@@ -119,6 +119,13 @@ impl DiskStats {
         self.writes.saturating_sub(self.flushes.unwrap_or(0))
     }
 
+    /// Requests completed, of every kind that is counted.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        let optional = self.discards.unwrap_or(0) + self.flushes.unwrap_or(0);
+        self.reads + self.writes + optional
+    }
+
     /// Bytes written.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {

@@ -72,12 +72,13 @@ fn parts(evidence: &StallEvidence) -> String {
 fn device(evidence: &StallEvidence) -> String {
     let in_flight = evidence.in_flight_most.zip(evidence.in_flight_samples);
     format!(
-        "device: busy {}, wrote {}, requests in flight {}",
+        "device: busy {}, wrote {}, requests in flight {}, none completed for up to {}",
         or_dash(evidence.device_busy_ns, |ns| format!("{} ms", ms(ns))),
         or_dash(evidence.device_written_bytes, words::bytes),
         or_dash(in_flight, |(most, samples)| {
             format!("up to {most} ({samples} of {} samples)", evidence.samples)
-        })
+        }),
+        or_dash(evidence.no_completion_ns, |ns| format!("{} ms", ms(ns)))
     )
 }
 
@@ -232,6 +233,7 @@ mod tests {
             device_written_bytes: Some(20_480),
             in_flight_most: Some(2),
             in_flight_samples: Some(240),
+            no_completion_ns: Some(3_000_000),
             writeback_bytes: Some(0),
             ..StallEvidence::default()
         };

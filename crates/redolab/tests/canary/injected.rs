@@ -18,6 +18,10 @@ const USUAL: u64 = 2;
 trait Injection {
     /// The word of its class.
     fn class(&self) -> &'static str;
+    /// What it is called in the data.
+    fn name(&self) -> &'static str {
+        self.class()
+    }
     /// Holds it up once.
     fn inject(&mut self, number: u64, canary: &Canary);
 }
@@ -32,6 +36,38 @@ impl Injection for Pause<'_> {
 
     fn inject(&mut self, number: u64, _: &Canary) {
         self.0.pause(Duration::from_millis(250 + 30 * number));
+    }
+}
+
+/// The disk pauses while it has pages of somebody else to write.
+struct PauseInWriteback<'a>(&'a SlowDisk);
+
+impl Injection for PauseInWriteback<'_> {
+    fn class(&self) -> &'static str {
+        "storage"
+    }
+
+    fn name(&self) -> &'static str {
+        "storage in writeback"
+    }
+
+    fn inject(&mut self, number: u64, _: &Canary) {
+        let to = format!("of={}/beside-{}", self.0.at(), number % 2);
+        self.0.set_paused(true);
+        let writer = Command::new("dd")
+            .args([
+                "if=/dev/zero",
+                &to,
+                "bs=1M",
+                "count=8",
+                "conv=fsync",
+                "status=none",
+            ])
+            .spawn();
+        std::thread::sleep(Duration::from_millis(350 + 30 * number));
+        self.0.set_paused(false);
+        let ended = writer.and_then(|mut writer| writer.wait());
+        assert!(ended.expect("dd runs").success());
     }
 }
 
@@ -202,9 +238,9 @@ fn injected(canary: &Canary, injection: &mut dyn Injection, count: u64) -> u64 {
         let is_right = longest.is_some_and(|(_, class)| class == injection.class());
         println!(
             "{} {at}: {stalls:?}, before it {between:?}",
-            injection.class()
+            injection.name()
         );
-        note(injection.class(), at, longest);
+        note(injection.name(), at, longest);
         right += u64::from(is_right);
     }
     right
@@ -257,6 +293,8 @@ fn injected_stalls_are_classed_right() {
     if let Some(limit) = &mut limit {
         right += injected(&canary, limit, limited);
     }
+    let beside = count / 2;
+    right += injected(&canary, &mut PauseInWriteback(&disk), beside);
     right += injected(&canary, &mut Storm(&disk), count);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut hog = Hog {
@@ -270,16 +308,14 @@ fn injected_stalls_are_classed_right() {
     right += injected(&canary, &mut hog, count - in_group);
     let (code, json) = canary.interrupt();
     drop(limit);
-    let wrong = 3 * count - right;
-    println!(
-        "{right} of {} injected stalls are classed right, {wrong} wrong",
-        3 * count
-    );
+    let all = 3 * count + beside;
+    let wrong = all - right;
+    println!("{right} of {all} injected stalls are classed right, {wrong} wrong");
     assert_eq!(code, Some(130));
     expect_schema(&json);
     let found = done("ls", &[&disk.at()]).expect("lists");
     assert!(!found.contains("redolab"), "left behind: {found}");
-    assert_eq!(right, 3 * count);
+    assert_eq!(right, all);
 }
 
 /// At length: a machine on which nothing else runs has no stall.

@@ -114,9 +114,14 @@ impl SlowDisk {
 
     /// It confirms nothing for a while.
     pub fn pause(&self, time: Duration) {
-        PAUSED.store(true, Ordering::SeqCst);
+        self.set_paused(true);
         std::thread::sleep(time);
-        PAUSED.store(false, Ordering::SeqCst);
+        self.set_paused(false);
+    }
+
+    /// It confirms nothing from now on, or again.
+    pub fn set_paused(&self, is_paused: bool) {
+        PAUSED.store(is_paused, Ordering::SeqCst);
     }
 
     /// It is slow from now on, or as fast as it can be.

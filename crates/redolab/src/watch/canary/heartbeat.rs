@@ -8,7 +8,7 @@
 //! that can block on a device.
 
 use super::judge::{PROBE_BYTES, WaitedIn};
-use crate::observe::diskstats::Counters;
+use crate::observe::diskstats::{Counters, DiskStats};
 use crate::observe::pressure::DirtyPages;
 use crate::observe::thread::ThreadFiles;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +50,10 @@ pub(super) struct ProbeSamples {
     pub(super) in_flight_most: Option<u64>,
     /// Samples with a request in flight.
     pub(super) in_flight_samples: Option<u32>,
+    /// Longest time for which the device had requests in flight and completed none.
+    pub(super) no_completion: Option<Duration>,
+    /// Since when the device was not seen to complete anything, and what it had completed then.
+    unchanged: Option<(Instant, u64)>,
 }
 
 impl ProbeSamples {
@@ -65,9 +69,10 @@ impl ProbeSamples {
     /// The device turned out not to count.
     pub(super) fn forget_device(&mut self) {
         (self.in_flight_most, self.in_flight_samples) = (None, None);
+        self.no_completion = None;
     }
 
-    fn add(&mut self, waits_in: Option<String>, in_flight: Option<u64>) {
+    fn add(&mut self, waits_in: Option<String>, device: Option<DiskStats>, now: Instant) {
         self.samples = self.samples.saturating_add(1);
         if let Some(function) = waits_in {
             let is_known = self.functions.contains_key(&function);
@@ -75,10 +80,24 @@ impl ProbeSamples {
                 *self.functions.entry(function).or_insert(0) += 1;
             }
         }
-        if let Some(in_flight) = in_flight {
-            self.in_flight_most = self.in_flight_most.max(Some(in_flight));
-            *self.in_flight_samples.get_or_insert(0) += u32::from(in_flight > 0);
+        if let Some(device) = device {
+            self.in_flight_most = self.in_flight_most.max(Some(device.in_flight));
+            *self.in_flight_samples.get_or_insert(0) += u32::from(device.in_flight > 0);
+            self.add_completed(&device, now);
         }
+    }
+
+    /// Takes what the device had completed at one moment.
+    fn add_completed(&mut self, device: &DiskStats, now: Instant) {
+        let completed = device.completed();
+        let since = match self.unchanged {
+            Some((since, before)) if before == completed && device.in_flight > 0 => since,
+            _ => now,
+        };
+        // Without requests there is nothing to complete: it counts from the next sample with one.
+        self.unchanged = (device.in_flight > 0).then_some((since, completed));
+        let unchanged = now.saturating_duration_since(since);
+        self.no_completion = self.no_completion.max(Some(unchanged));
     }
 
     /// Where the canary waited, the most frequent first.
@@ -196,9 +215,7 @@ impl Heartbeat {
         let mut probe = lock(&self.probe);
         // It may have ended meanwhile, and another one may have begun.
         if probe.since == Some(since) {
-            probe
-                .seen
-                .add(waits_in, counted.map(|stats| stats.in_flight));
+            probe.seen.add(waits_in, counted, now);
             probe.seen.add_pages(pages);
         }
     }
@@ -266,18 +283,57 @@ mod tests {
     #[test]
     fn samples_are_counted_by_function_and_bounded() {
         let mut seen = ProbeSamples::default();
-        seen.add(Some("b".to_owned()), Some(0));
-        seen.add(Some("a".to_owned()), Some(3));
-        seen.add(Some("a".to_owned()), None);
-        seen.add(None, None);
+        let now = Instant::now();
+        seen.add(Some("b".to_owned()), Some(stats(0, 0)), now);
+        seen.add(Some("a".to_owned()), Some(stats(3, 0)), now);
+        seen.add(Some("a".to_owned()), None, now);
+        seen.add(None, None, now);
         assert_eq!((seen.samples, seen.in_flight_samples), (4, Some(1)));
         assert_eq!(seen.in_flight_most, Some(3));
         let first = seen.waited_in().into_iter().next().expect("two functions");
         assert_eq!((first.function.as_str(), first.samples), ("a", 2));
         for n in 0..100 {
-            seen.add(Some(format!("f{n}")), None);
+            seen.add(Some(format!("f{n}")), None, now);
         }
         assert_eq!(seen.waited_in().len(), FUNCTIONS_KEPT);
+    }
+
+    fn stats(in_flight: u64, writes: u64) -> DiskStats {
+        DiskStats {
+            in_flight,
+            writes,
+            ..DiskStats::default()
+        }
+    }
+
+    #[test]
+    fn time_without_a_completion_needs_a_request_in_flight() {
+        let zero = Instant::now();
+        let longest = |samples: &[(u64, u64, u64)]| {
+            let mut seen = ProbeSamples::default();
+            for (ms, in_flight, writes) in samples {
+                let at = zero + Duration::from_millis(*ms);
+                seen.add(None, Some(stats(*in_flight, *writes)), at);
+            }
+            seen.no_completion.map(|time| time.as_millis())
+        };
+        assert_eq!(longest(&[]), None);
+        assert_eq!(longest(&[(0, 1, 7)]), Some(0));
+        assert_eq!(longest(&[(0, 1, 7), (90, 4, 7), (95, 4, 7)]), Some(95));
+        // One completes at 50 ms.
+        assert_eq!(longest(&[(0, 4, 7), (50, 3, 8), (120, 3, 8)]), Some(70));
+        // Nothing was in flight at 50 ms.
+        assert_eq!(
+            longest(&[(0, 1, 7), (50, 0, 7), (80, 2, 7), (100, 2, 7)]),
+            Some(20)
+        );
+        assert_eq!(longest(&[(0, 0, 7), (200, 0, 7)]), Some(0));
+        // Reads, discards and flushes are completions too.
+        let mut flushed = stats(1, 7);
+        flushed.flushes = Some(1);
+        flushed.discards = Some(2);
+        flushed.reads = 3;
+        assert_eq!(flushed.completed(), 13);
     }
 
     #[test]

@@ -14,6 +14,8 @@ const WRITEBACK_LOAD_BYTES: u64 = 1 << 20;
 /// Bytes beside the probe that the device wrote during a stall, from which it was busy with the
 /// writes of others: more than a commit of a journal.
 const OTHERS_LOAD_BYTES: u64 = 256 << 10;
+/// A device that has requests and completes none for less is slow, or works on large requests.
+const PAUSE_NS: u64 = 100_000_000;
 /// The thread waited here since the kernel made it write less: too many pages are dirty.
 const DIRTY_LIMIT: &str = "balance_dirty_pages";
 /// Beginnings of functions in which a thread waits for the completion of I/O, whatever does it.
@@ -107,6 +109,9 @@ pub struct StallEvidence {
     pub in_flight_most: Option<u64>,
     /// Samples with a request in flight at the device.
     pub in_flight_samples: Option<u32>,
+    /// Longest time for which the device had requests in flight and completed none, between two
+    /// samples.
+    pub no_completion_ns: Option<u64>,
     /// Time for which the device had requests in flight, as it counts them itself.
     pub device_busy_ns: Option<u64>,
     /// Bytes that the device wrote, for the canary and others.
@@ -160,6 +165,12 @@ impl StallEvidence {
         Some(others >= OTHERS_LOAD_BYTES)
     }
 
+    /// The device had requests, of whomever, and completed none of them.
+    fn device_paused(&self) -> bool {
+        self.no_completion_ns
+            .is_some_and(|ns| ns >= PAUSE_NS && self.is_half(ns))
+    }
+
     fn device_was_busy(&self) -> bool {
         self.device_busy_ns.is_some_and(|ns| self.is_half(ns))
             || self
@@ -176,6 +187,11 @@ impl StallEvidence {
                 false => "the heartbeat was late by at least half of it",
             };
             return (StallClass::Scheduler, why);
+        }
+        if self.device_paused() {
+            let why =
+                "the device had requests in flight, and completed none for at least half of it";
+            return (StallClass::Storage, why);
         }
         if self.waited_for_dirty_limit() {
             let why = "the kernel made the canary wait since too many pages are dirty";
@@ -242,6 +258,7 @@ mod tests {
             writeback_bytes: Some(0),
             in_flight_most: Some(1),
             in_flight_samples: Some(54),
+            no_completion_ns: None,
             device_busy_ns: Some(280 * MS),
             device_written_bytes: Some(7 << 10),
             pressure_io_ns: Some(143 * MS),
@@ -404,6 +421,33 @@ mod tests {
             );
             assert_eq!(found, expected, "{pages:?} {written:?}");
         }
+    }
+
+    #[test]
+    fn a_device_that_completes_nothing_pauses_whatever_is_under_writeback() {
+        let dirty_limit = waited(&[("balance_dirty_pages", 337)]);
+        for (duration, pause, expected) in [
+            (400, Some(200), StallClass::Storage),
+            (400, Some(199), StallClass::Writeback),
+            (150, Some(100), StallClass::Storage),
+            (150, Some(99), StallClass::Writeback),
+            (150, None, StallClass::Writeback),
+        ] {
+            for functions in [waited(&[("folio_wait_bit", 337)]), dirty_limit.clone()] {
+                let found = class(
+                    |e| {
+                        e.duration_ns = duration * MS;
+                        e.no_completion_ns = pause.map(|ms: u64| ms * MS);
+                        e.waited_in = functions;
+                    },
+                    storm(),
+                );
+                assert_eq!(found, expected, "{duration} {pause:?}");
+            }
+        }
+        // A canary without a processor comes first.
+        let found = class(|e| e.no_completion_ns = Some(216 * MS), hogged());
+        assert_eq!(found, StallClass::Scheduler);
     }
 
     #[test]

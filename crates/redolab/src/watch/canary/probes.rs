@@ -326,6 +326,9 @@ impl Probes<'_> {
             writeback_bytes: seen.pages.map(|pages| pages.writeback_bytes),
             in_flight_most: seen.in_flight_most,
             in_flight_samples: seen.in_flight_samples,
+            no_completion_ns: seen
+                .no_completion
+                .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
             device_busy_ns: disk.map(|disk| disk.busy_ms.saturating_mul(1_000_000)),
             device_written_bytes: disk.map(|disk| disk.written_bytes()),
             pressure_io_ns: from_us(pressure.io_us),
