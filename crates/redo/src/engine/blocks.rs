@@ -8,10 +8,13 @@
 //! business of [`Inspection`](super::Inspection).
 
 use super::options::Paths;
-use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, LifeId, LogId, Summer, encode_record_header};
+use crate::format::{
+    BLOCK_HEADER_BYTES, BlockHeader, LifeId, LogId, RAW_LOG_AT, Summer, encode_record_header,
+};
 use crate::group::{Geometry, StreamBlock};
 use device::file::Directory;
 use device::{FileSet, LogDevice};
+use std::path::Path;
 
 /// Blocks are searched in pieces of this many bytes.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -37,11 +40,18 @@ pub struct LogBlocks {
     geometry: Geometry,
     life: LifeId,
     summer: Summer,
-    /// By group; `None` for one that cannot be read.
-    files: Vec<Option<FileSet>>,
+    space: LogSpace,
     /// The block that was read last.
     block: Option<StreamBlock>,
     bytes: Vec<u8>,
+}
+
+/// Where the blocks are.
+enum LogSpace {
+    /// In files, by group; `None` for one that cannot be read.
+    Files(Vec<Option<FileSet>>),
+    /// On a raw device; `None` where that cannot be read.
+    Device(Option<FileSet>),
 }
 
 impl LogBlocks {
@@ -55,14 +65,24 @@ impl LogBlocks {
     ) -> LogBlocks {
         let open =
             |name: String| FileSet::open_read_only_at(directory, &[name], geometry.file_bytes).ok();
+        let names = Paths::log_names(geometry.groups);
+        let files = names.into_iter().map(open).collect();
+        LogBlocks::of(LogSpace::Files(files), geometry, log_id, life)
+    }
+
+    /// The same on a raw device.
+    #[must_use]
+    pub fn open_device(path: &Path, geometry: Geometry, log_id: LogId, life: LifeId) -> LogBlocks {
+        let space = LogSpace::Device(device::raw::read_only(path).ok());
+        LogBlocks::of(space, geometry, log_id, life)
+    }
+
+    fn of(space: LogSpace, geometry: Geometry, log_id: LogId, life: LifeId) -> LogBlocks {
         LogBlocks {
             geometry,
             life,
             summer: Summer::of_life(log_id, Some(life)),
-            files: Paths::log_names(geometry.groups)
-                .into_iter()
-                .map(open)
-                .collect(),
+            space,
             block: None,
             bytes: vec![0; geometry.block_bytes as usize],
         }
@@ -71,12 +91,17 @@ impl LogBlocks {
     /// Reads `out.len()` bytes from `block` on, as far as one file holds them. False where that
     /// cannot be read.
     fn read(&self, block: StreamBlock, out: &mut [u8]) -> bool {
+        let address = self.geometry.address(block);
         let group = self.geometry.group(block);
-        let Some(Some(file)) = self.files.get(group as usize) else {
-            return false;
-        };
-        let at = self.geometry.address(block) - u64::from(group) * self.geometry.file_bytes;
-        file.read(at, out).is_ok()
+        match &self.space {
+            LogSpace::Files(files) => files.get(group as usize).is_some_and(|file| {
+                let at = address - u64::from(group) * self.geometry.file_bytes;
+                file.as_ref().is_some_and(|file| file.read(at, out).is_ok())
+            }),
+            LogSpace::Device(device) => device
+                .as_ref()
+                .is_some_and(|device| device.read(RAW_LOG_AT + address, out).is_ok()),
+        }
     }
 
     /// Looks for a record of these bytes at `offset` of the payload of `block`; with the first

@@ -82,8 +82,9 @@ struct ServeArgs {
 /// Where a test is, and who keeps its acknowledgements.
 #[derive(Debug, Args)]
 struct TestPlaceArgs {
-    /// Directory on the device under test. The test's files are in a folder of redolab's own below
-    /// it, which stays there until `verify` has read it
+    /// Directory on the device under test: the test's files are in a folder of redolab's own below
+    /// it, which stays there until `verify` has read it. Or a raw block device, which is
+    /// overwritten and needs --destroy
     #[arg(long, value_name = "PATH")]
     on: PathBuf,
     /// The server
@@ -101,6 +102,9 @@ redolab powertest write [OPTIONS] --on <PATH> --to <HOST:PORT>
 struct WriteArgs {
     #[command(flatten)]
     place: TestPlaceArgs,
+    /// Confirm that everything on this raw block device may be overwritten: the path of --on again
+    #[arg(long, value_name = "DEVICE")]
+    destroy: Option<PathBuf>,
     /// Number of sessions that commit
     #[arg(long, value_name = "N", default_value = "8", value_parser = small(1024))]
     jobs: u32,
@@ -337,6 +341,7 @@ fn write_main(args: &WriteArgs) -> Result<ExitCode, CommandError> {
     }
     let written = write(&WriteOrder {
         path: args.place.on.clone(),
+        destroy: args.destroy.clone(),
         server: args.place.to.clone(),
         token: token(&args.place.token_file)?,
         jobs: args.jobs,

@@ -15,6 +15,7 @@ use redo::Geometry;
 use redo::engine::{Inspection, LogBlocks, RecordFound};
 use redo::format::{LifeId, LogId};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// What was found of the acknowledged writes.
 #[derive(Debug, Default)]
@@ -25,6 +26,24 @@ pub(super) struct FoundWrites {
     pub(super) later: Vec<(u32, u64)>,
     /// What was unusual, in sentences.
     pub(super) notes: Vec<String>,
+}
+
+/// Where a log was written to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LeftLog<'a> {
+    /// To files in a folder.
+    Files(&'a Folder),
+    /// To a raw device.
+    Device(&'a Path),
+}
+
+impl LeftLog<'_> {
+    fn path(&self) -> &Path {
+        match self {
+            LeftLog::Files(folder) => folder.path(),
+            LeftLog::Device(path) => path,
+        }
+    }
 }
 
 /// The geometry of the log, as the server kept it.
@@ -46,12 +65,12 @@ fn geometry(log: &TestedLog) -> Option<Geometry> {
     (fits && possible).then_some(geometry)
 }
 
-/// Looks for every acknowledged record of `test` in its folder.
+/// Looks for every acknowledged record of `test` where it was written to.
 ///
 /// # Errors
 /// Only where what the server kept makes no sense: what is wrong on the disk is a finding.
 pub(super) fn find(
-    folder: &Folder,
+    left: LeftLog<'_>,
     log: &TestedLog,
     test: TestId,
     acks: &[PowerAck],
@@ -63,8 +82,11 @@ pub(super) fn find(
         .and_then(LifeId::from_bytes)
         .ok_or_else(wrong)?;
     let mut found = FoundWrites::default();
-    let recovered = recovered(folder, &geometry, log_id, &mut found.notes);
-    let mut blocks = LogBlocks::open(folder.directory(), geometry, log_id, life);
+    let recovered = recovered(left.path(), &geometry, log_id, &mut found.notes);
+    let mut blocks = match left {
+        LeftLog::Files(folder) => LogBlocks::open(folder.directory(), geometry, log_id, life),
+        LeftLog::Device(path) => LogBlocks::open_device(path, geometry, log_id, life),
+    };
     let mut payload = Vec::new();
     for (number, ack) in (0..).zip(acks) {
         let is_back = recovered.get(&(ack.at, ack.offset)) == Some(&(ack.length, ack.hash));
@@ -120,14 +142,14 @@ fn in_place(
 type Recovered = BTreeMap<(u64, u32), (u32, u64)>;
 
 fn recovered(
-    folder: &Folder,
+    path: &Path,
     geometry: &Geometry,
     log_id: LogId,
     notes: &mut Vec<String>,
 ) -> Recovered {
     let mut out = Recovered::new();
     let mut note = |what: String| notes.push(sanitize::line(&what));
-    let log = match Inspection::open(folder.path()) {
+    let log = match Inspection::open(path) {
         Ok(log) => log,
         Err(e) => {
             note(format!("Recovery returns nothing: {e}."));
@@ -135,7 +157,7 @@ fn recovered(
         }
     };
     if log.control().log_id != log_id || log.control().geometry != *geometry {
-        note("Recovery returns nothing: the files are those of another log.".to_owned());
+        note("Recovery returns nothing: what is there is another log.".to_owned());
         return out;
     }
     let scanned = log.scan(|rba, record| {

@@ -118,6 +118,25 @@ pub fn other_place(before: &Stack, after: &Stack, points: (&str, &str)) -> Optio
     if was != is {
         return Some(format!("the layers were {was}, they are {is}"));
     }
+    // A partition or a volume of the same disk under the same name.
+    let extent = |stack: &Stack| {
+        let top = stack.layers.first();
+        let top = top.filter(|top| top.kind != LayerKind::FileSystem);
+        top.map(|top| (top.start_bytes, top.size_bytes))
+    };
+    let (was, is) = (extent(before), extent(after));
+    if was != is {
+        let in_words = |extent: Option<(Option<u64>, Option<u64>)>| {
+            let (start, size) = extent.unwrap_or_default();
+            let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
+            format!("{} bytes from byte {} on", number(size), number(start))
+        };
+        return Some(format!(
+            "the device had {}, it has {}",
+            in_words(was),
+            in_words(is)
+        ));
+    }
     let (was, is) = points;
     (was != is).then(|| format!("its file system was mounted at {was}, it is mounted at {is}"))
 }

@@ -16,18 +16,21 @@
 mod acks;
 pub mod channel;
 mod cut;
+mod device_note;
 mod find;
 mod find_raw;
 mod folder;
 pub mod identity;
 pub mod judge;
 mod keep;
+mod left;
 pub mod messages;
 mod pressure;
 mod raw;
 mod records;
 mod serve;
 mod sessions;
+mod site;
 mod verify;
 mod write;
 

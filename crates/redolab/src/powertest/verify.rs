@@ -4,18 +4,19 @@
 //! the writer, a pass only if power was cut while it was writing; what is not the tested device
 //! cannot be judged.
 
+use super::PowerTestError;
 use super::acks::{ask, fetch};
 use super::channel::{PowerChannel, PowerToken};
-use super::find::{self, FoundWrites};
-use super::folder::TestFolder;
+use super::find::FoundWrites;
 use super::identity::{TestedPlace, jump_in_words, other_place, read_clocks};
 use super::judge::{CheckedWrite, PlaceFound, PowerJudgement, judge};
+use super::left::LeftSite;
 use super::messages::{OpenTest, PowerAck, PowerRequest, PowerResponse, TestedFiles};
 use super::records::TestId;
-use super::{PowerTestError, find_raw};
+use super::site::lasting_path;
 use crate::store::{Store, now_rfc3339};
 use measure::power_test::{
-    CutKind, LossClass, PowerCycle, PowerTestCounts, PowerTestSeries, SCHEMA, StackFingerprint,
+    CutKind, PowerCycle, PowerTestCounts, PowerTestSeries, SCHEMA, StackFingerprint,
 };
 use measure::stack::Stack;
 use measure::words::sanitize;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 
 /// What the reader does.
 pub struct VerifyOrder<'a> {
-    /// The directory that was written to.
+    /// The directory, or the raw device, that was written to.
     pub path: PathBuf,
     /// Host and port of the server.
     pub server: String,
@@ -58,15 +59,10 @@ pub struct JudgedCut {
 /// What keeps it from being judged, with what to do.
 pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestError> {
     let place = TestedPlace::of(&order.path)?;
-    let shown = order.path.canonicalize();
-    let shown = shown.map_err(PowerTestError::system(order.path.display()))?;
-    let folder = TestFolder::find(&order.path)?;
-    if folder.as_ref().is_some_and(TestFolder::is_locked) {
-        return Err(PowerTestError::Unjudged(format!(
-            "{}: the writer is still running; cut the power, or end it",
-            shown.display()
-        )));
-    }
+    let shown = lasting_path(&order.path)?;
+    // A test can be given up whatever its path is used for by now.
+    let left = (!order.abandon).then(|| LeftSite::find(&order.path));
+    let left = left.transpose()?;
     let mut channel = PowerChannel::connect(&order.server, &order.token)?;
     let request = PowerRequest::List {
         machine_id: place.machine_id.clone(),
@@ -77,7 +73,7 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     };
     let test = choose(open, order)?;
     let id = test.new.test_id.clone();
-    if order.abandon {
+    let Some(left) = left else {
         ask(
             &mut channel,
             &PowerRequest::Abandon {
@@ -86,19 +82,17 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
         )?;
         (order.say)(&format!("Test {id} was given up."));
         return Ok(None);
-    }
-    let folder = own_folder(folder, &test, &earlier, &shown.display().to_string())?;
+    };
+    let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
     check_place(&test, &place, order.cut)?;
     let acks = fetch(&mut channel, &id)?;
     (order.say)(&format!(
         "Comparing {} acknowledged writes of test {id} with the disk.",
         measure::words::count(acks.len() as u64)
     ));
-    let found = look(folder.as_ref(), &test, &acks)?;
-    let end = folder
-        .as_ref()
-        .and_then(TestFolder::end_note)
-        .or_else(|| test.ended.clone());
+    let found = left.look(&test, &acks)?;
+    let end = left.end_note(&id);
+    let end = end.or_else(|| test.ended.clone());
     let judged = cycle(order, &place, &test, &acks, found, end.as_deref());
     let answer = ask(
         &mut channel,
@@ -108,7 +102,9 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
         return Err(channel.unusable("totals were asked for".to_owned()).into());
     };
     order.store.add_power_cycle(&judged)?;
-    tidy(order, folder, &judged);
+    if !order.keep_files {
+        left.tidy(judged.class, order.say);
+    }
     let totals = more(totals.map(|t| *t), order.store, &judged)?;
     Ok(Some(JudgedCut {
         cycle: judged,
@@ -156,34 +152,6 @@ fn choose(open: Vec<OpenTest>, order: &VerifyOrder<'_>) -> Result<OpenTest, Powe
     }
 }
 
-/// The folder, if it is that of this test. One of an earlier test of the same server is what the
-/// device went back to: nothing of this test is there.
-fn own_folder(
-    folder: Option<TestFolder>,
-    test: &OpenTest,
-    earlier: &[String],
-    path: &str,
-) -> Result<Option<TestFolder>, PowerTestError> {
-    let Some(folder) = folder else {
-        return Ok(None);
-    };
-    let Ok(Some(found)) = folder.test_id() else {
-        // Without its marker nothing in it is believed to be of another test.
-        return Ok(Some(folder));
-    };
-    if found == test.new.test_id {
-        return Ok(Some(folder));
-    }
-    if earlier.contains(&found) {
-        return Ok(None);
-    }
-    Err(PowerTestError::Unjudged(format!(
-        "{path}: its files are those of test {found}, which this server does not know; its own open \
-         test is {}. Name the server that was used, or give up the test with --abandon",
-        test.new.test_id
-    )))
-}
-
 /// Refuses what is another device, and a cut that does not fit the machine.
 fn check_place(test: &OpenTest, place: &TestedPlace, cut: CutKind) -> Result<(), PowerTestError> {
     let before = test.new.stack.clone();
@@ -201,9 +169,12 @@ fn check_place(test: &OpenTest, place: &TestedPlace, cut: CutKind) -> Result<(),
         None => None,
     };
     if let Some(what) = changed {
+        let again = match test.new.mount_point.is_empty() {
+            true => "Name the tested device by the path that it was tested by",
+            false => "Mount the tested file system where it was",
+        };
         return Err(PowerTestError::Unjudged(format!(
-            "this is not what was written to: {}. Mount the tested file system where it was, or give \
-             up the test with --abandon",
+            "this is not what was written to: {}. {again}, or give up the test with --abandon",
             sanitize::line(&what)
         )));
     }
@@ -222,34 +193,6 @@ fn check_place(test: &OpenTest, place: &TestedPlace, cut: CutKind) -> Result<(),
         ));
     }
     Ok(())
-}
-
-/// What is on the disk.
-fn look(
-    folder: Option<&TestFolder>,
-    test: &OpenTest,
-    acks: &[PowerAck],
-) -> Result<FoundWrites, PowerTestError> {
-    let id = TestId::parse(&test.new.test_id).unwrap_or(TestId([0; 16]));
-    let Some(folder) = folder else {
-        let missing = |(number, ack): (u64, &PowerAck)| CheckedWrite {
-            stream: ack.stream,
-            at: ack.at,
-            number,
-            after: 0,
-            found: PlaceFound::Missing,
-        };
-        return Ok(FoundWrites {
-            writes: (0..).zip(acks).map(missing).collect(),
-            later: Vec::new(),
-            notes: vec!["The test's folder is gone, with everything in it.".to_owned()],
-        });
-    };
-    match &test.files {
-        Some(TestedFiles::Log(log)) => find::find(&folder.folder, log, id, acks),
-        Some(TestedFiles::Raw(shapes)) => Ok(find_raw::find(&folder.folder, shapes, id, acks)),
-        None => Ok(FoundWrites::default()),
-    }
 }
 
 /// The judged cut.
@@ -369,23 +312,6 @@ fn changed_settings(test: &OpenTest, now: &Stack) -> Vec<String> {
         )
     };
     changes.iter().map(sentence).collect()
-}
-
-/// Removes the files of a test that lost nothing, and keeps those of one that did.
-fn tidy(order: &VerifyOrder<'_>, folder: Option<TestFolder>, judged: &PowerCycle) {
-    let Some(folder) = folder.filter(|_| !order.keep_files) else {
-        return;
-    };
-    let outcome = match judged.class {
-        LossClass::NothingLost => folder.remove().map(|()| None),
-        _ => folder.keep_as_evidence(),
-    };
-    match outcome {
-        Ok(None) => {}
-        Ok(Some(place)) => (order.say)(&format!("The files are kept as evidence in {place}.")),
-        // A judgement does not depend on it, and the next test reports what is in its way.
-        Err(e) => (order.say)(&format!("The test's files stay where they are: {e}")),
-    }
 }
 
 /// The totals of the server or of the local store, whichever has more cuts.

@@ -8,19 +8,19 @@ use super::acks::{AckSender, SentAcks, ask};
 use super::channel::{PowerChannel, PowerToken};
 use super::folder::TestFolder;
 use super::identity::{TestedPlace, read_clocks};
-use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote, TestedFiles, TestedLog};
-use super::raw::{self, RawFile};
+use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote};
+use super::raw::RawFile;
 use super::records::TestId;
 use super::sessions::{self, SessionPlan};
+use super::site::{Begun, TestSite, lasting_path};
 use super::{PowerTestError, pressure};
-use crate::safety::{self, PlannedWrites, VolumeRoom};
 use crate::signals::Interrupt;
 use crate::store::now_rfc3339;
 use device::SyncMethod;
 use measure::power_test::StackFingerprint;
 use measure::words;
 use redo::format::LifeId;
-use redo::{Log, Options, Shape};
+use redo::{Log, Shape};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,8 +56,10 @@ pub enum PlantedWriterBug {
 
 /// What the writer does.
 pub struct WriteOrder<'a> {
-    /// The directory on the device under test.
+    /// The directory on the device under test, or a raw block device.
     pub path: PathBuf,
+    /// The path of a raw device once more: its content may be lost.
+    pub destroy: Option<PathBuf>,
     /// Host and port of the server.
     pub server: String,
     /// The secret.
@@ -148,27 +150,33 @@ impl StopFlags {
 /// What refuses or ends it: the path, the server, the network, the device.
 pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
     let place = TestedPlace::of(&order.path)?;
-    let folder = TestFolder::take(&order.path)?;
+    let mut site = TestSite::take(order)?;
     let mut channel = PowerChannel::connect(&order.server, &order.token)?;
     let drawn = LifeId::draw().map_err(PowerTestError::system("drawing an identity"))?;
     let test = TestId(drawn.bytes());
     open_test(order, &place, test, &mut channel)?;
-    let begun = begin(order, &folder, test, &mut channel);
+    let made = site.make(order, test);
+    let begun = made.and_then(|(begun, files)| {
+        ask(&mut channel, &PowerRequest::Files(files))?;
+        Ok(begun)
+    });
     let begun = match begun {
         Ok(begun) => begun,
         Err(e) => {
             // The server should not wait for a test that never began. The error is what counts.
             let note = TestNote::Ended("it could not begin".to_owned());
-            let _ = folder.note_end("it could not begin");
+            let _ = site.note_end("it could not begin");
             let _ = ask(&mut channel, &PowerRequest::Note(note));
             return Err(e);
         }
     };
     (order.say)(&format!(
         "Test {test}: writing to {}; cut the power at any time.",
-        folder.folder.path().display()
+        site.path().display()
     ));
-    run(order, &folder, test, begun, channel)
+    // A device is held until the end is noted on it.
+    let _log = begun.log();
+    run(order, &site, test, begun, channel)
 }
 
 /// Makes the test known to the server.
@@ -178,8 +186,7 @@ fn open_test(
     test: TestId,
     channel: &mut PowerChannel,
 ) -> Result<(), PowerTestError> {
-    let shown = order.path.canonicalize();
-    let shown = shown.map_err(PowerTestError::system(order.path.display()))?;
+    let shown = lasting_path(&order.path)?;
     let method = order.sync_method.name();
     let mut new = NewTest {
         test_id: test.to_string(),
@@ -215,106 +222,10 @@ fn open_test(
     Ok(())
 }
 
-/// What is written to, ready.
-enum Begun {
-    Log(Box<Log>),
-    Raw(Vec<RawFileShape>),
-}
-
-/// Makes the files, and has the server keep what they are.
-fn begin(
-    order: &WriteOrder<'_>,
-    folder: &TestFolder,
-    test: TestId,
-    channel: &mut PowerChannel,
-) -> Result<Begun, PowerTestError> {
-    folder.begin(&test.to_string())?;
-    check_room(order, folder)?;
-    let cancel = || order.interrupt.requested();
-    let (begun, files) = match &order.raw {
-        None => make_log(order, folder, &cancel)?,
-        Some(raw) => {
-            let shapes = raw::shapes(&raw.sizes, raw.files, order.shape.file_bytes);
-            for (seed, shape) in (1..).zip(&shapes) {
-                raw::make(&folder.folder, shape, seed, &cancel)?;
-            }
-            (Begun::Raw(shapes.clone()), TestedFiles::Raw(shapes))
-        }
-    };
-    ask(channel, &PowerRequest::Files(files))?;
-    Ok(begun)
-}
-
-fn make_log(
-    order: &WriteOrder<'_>,
-    folder: &TestFolder,
-    cancel: &dyn Fn() -> bool,
-) -> Result<(Begun, TestedFiles), PowerTestError> {
-    let directory = folder.folder.directory();
-    let builder = Log::builder(directory).shape(order.shape).cancel(cancel);
-    match builder.create() {
-        Err(_) if cancel() => return Err(PowerTestError::Interrupted),
-        made => drop(made?),
-    }
-    let options = Options::default().sync_method(order.sync_method);
-    let (log, _) = Log::builder(directory).options(options).open()?;
-    let (control, _) = Log::inspect(folder.folder.path())?;
-    let geometry = control.geometry;
-    let life = control
-        .current()
-        .life
-        .map(LifeId::bytes)
-        .unwrap_or_default();
-    if u64::from(order.payload_bytes) > log.max_record_bytes() {
-        return Err(PowerTestError::Refused(format!(
-            "--payload {}: records have at most {} bytes; raise --log-file-size",
-            order.payload_bytes,
-            log.max_record_bytes()
-        )));
-    }
-    let files = TestedFiles::Log(TestedLog {
-        log_id: TestId(control.log_id.0).to_string(),
-        life_id: TestId(life).to_string(),
-        block_bytes: geometry.block_bytes,
-        seal_blocks: geometry.seal_blocks,
-        groups: geometry.groups,
-        blocks_per_group: geometry.blocks_per_group,
-        header_bytes: geometry.header_bytes,
-        file_bytes: geometry.file_bytes,
-    });
-    Ok((Begun::Log(Box::new(log)), files))
-}
-
-/// Says what will be written, and refuses what would fill the volume.
-fn check_room(order: &WriteOrder<'_>, folder: &TestFolder) -> Result<(), PowerTestError> {
-    let shown = order.path.display();
-    let room = VolumeRoom::of(folder.folder.directory());
-    let room = room.map_err(PowerTestError::system(&shown))?;
-    let files = match &order.raw {
-        None => u64::from(order.shape.groups),
-        Some(raw) => raw.sizes.len() as u64 * u64::from(raw.files),
-    };
-    let log_bytes = files.saturating_mul(order.shape.file_bytes);
-    let bytes = log_bytes.saturating_add(order.pressure_bytes.unwrap_or(0));
-    let plan = PlannedWrites {
-        footprint_bytes: bytes,
-        log_files: files,
-        log_file_bytes: order.shape.file_bytes,
-        ..PlannedWrites::default()
-    };
-    safety::check_plan(&plan, room)
-        .map_err(|e| PowerTestError::Refused(format!("{shown}: {e}")))?;
-    (order.say)(&format!(
-        "Files of {} are made, and overwritten until the writer ends.",
-        words::size(bytes)
-    ));
-    Ok(())
-}
-
 /// Writes until something ends it.
 fn run(
     order: &WriteOrder<'_>,
-    folder: &TestFolder,
+    site: &TestSite,
     test: TestId,
     begun: Begun,
     channel: PowerChannel,
@@ -328,7 +239,7 @@ fn run(
     let stop = Arc::new(StopFlags::new(order.until.commits));
     let started = Instant::now();
     let (outcome, elapsed) = std::thread::scope(|scope| {
-        if let Some(bytes) = order.pressure_bytes {
+        if let (Some(bytes), Some(folder)) = (order.pressure_bytes, site.folder()) {
             let stop = &stop;
             scope.spawn(move || {
                 if let Err(e) = pressure::run(&folder.folder, bytes, stop) {
@@ -338,8 +249,10 @@ fn run(
         }
         scope.spawn(|| watch(order, &sender, &stop, started));
         let outcome = match begun {
-            Begun::Log(log) => write_log(order, test, Arc::from(log), &sender, &stop),
-            Begun::Raw(shapes) => write_raw(order, test, &shapes, folder, &sender, &stop),
+            Begun::Log(log) => write_log(order, test, &log, &sender, &stop),
+            Begun::Raw(shapes) => site.folder().map_or(Ok(()), |folder| {
+                write_raw(order, test, &shapes, folder, &sender, &stop)
+            }),
         };
         let elapsed = started.elapsed();
         stop.ask();
@@ -356,7 +269,7 @@ fn run(
         true => TestNote::Failed(why.clone()),
         false => TestNote::Ended(why.clone()),
     });
-    end(order, folder, test, (outcome, elapsed, why), sent)
+    end(order, site, test, (outcome, elapsed, why), sent)
 }
 
 /// Asks the sessions to stop when the time is over, the user asks or the connection breaks.
@@ -376,7 +289,7 @@ fn watch(order: &WriteOrder<'_>, sender: &AckSender, stop: &StopFlags, started: 
 /// Notes the end beside the files, and says what it means.
 fn end(
     order: &WriteOrder<'_>,
-    folder: &TestFolder,
+    site: &TestSite,
     test: TestId,
     (outcome, elapsed, why): (Result<(), PowerTestError>, Duration, String),
     sent: SentAcks,
@@ -390,7 +303,7 @@ fn end(
     let failed = outcome.is_err() && sent.broken.is_none() && !order.interrupt.requested();
     let unnoted = match failed {
         true => None,
-        false => folder.note_end(&noted).err(),
+        false => site.note_end(&noted).err(),
     };
     if let Some(broken) = &sent.broken {
         let mut text = format!(
@@ -441,12 +354,12 @@ fn first_error<T>(
 fn write_log(
     order: &WriteOrder<'_>,
     test: TestId,
-    log: Arc<Log>,
+    log: &Arc<Log>,
     sender: &AckSender,
     stop: &Arc<StopFlags>,
 ) -> Result<(), PowerTestError> {
     let plan = SessionPlan {
-        log: Arc::clone(&log),
+        log: Arc::clone(log),
         test,
         payload_bytes: order.payload_bytes as usize,
         queue: Arc::clone(&sender.queue),
@@ -457,7 +370,7 @@ fn write_log(
     let checkpoints_end = StopFlags::default();
     std::thread::scope(|scope| {
         let checkpoints = scope.spawn(|| {
-            sessions::move_checkpoint(&log, &requests, &checkpoints_end).inspect_err(|_| stop.ask())
+            sessions::move_checkpoint(log, &requests, &checkpoints_end).inspect_err(|_| stop.ask())
         });
         let one = |number| {
             let plan = &plan;

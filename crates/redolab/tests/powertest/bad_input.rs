@@ -1,8 +1,6 @@
 //! What cannot be judged, and what is refused, each with what to do.
 
-use crate::bench::{
-    Ended, Scratch, Server, Writer, await_kept, run, unmount, verify, write_arguments,
-};
+use crate::bench::{Ended, Scratch, Server, Writer, await_kept, run, unmount, verify, write};
 use crate::program::done;
 use crate::{alone, skipped};
 use measure::power_test::StackFingerprint;
@@ -15,18 +13,6 @@ use std::path::Path;
 use std::time::Duration;
 
 const KIND: [&str; 2] = ["--cut-kind", "device-power"];
-
-fn writer(scratch: &Scratch, server: &Server, at: &str, more: &[&str]) -> Writer {
-    let arguments = write_arguments(scratch, &server.address, at, more);
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    Writer::start(scratch.command(&words))
-}
-
-fn write(scratch: &Scratch, server: &str, at: &str, more: &[&str]) -> Ended {
-    let arguments = write_arguments(scratch, server, at, more);
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    run(scratch.command(&words))
-}
 
 /// The command ended with this code and says all of this.
 fn says(ended: &Ended, code: i32, words: &[&str]) {
@@ -88,7 +74,7 @@ fn a_cut_that_was_none_does_not_count() {
         cycle["notes"].to_string().contains("had ended before"),
         "{cycle}"
     );
-    let mut interrupted = writer(&scratch, &server, &at, &[]);
+    let mut interrupted = Writer::on(&scratch, &server, &at, &[]);
     std::thread::sleep(Duration::from_millis(100));
     let pid = rustix::process::Pid::from_child(&interrupted.child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signals");
@@ -105,7 +91,7 @@ fn a_machine_that_was_not_restarted_had_no_cut_of_its_power() {
     let scratch = Scratch::new("restart");
     let server = Server::start(&scratch, &[]);
     let at = scratch.place("plain");
-    let mut running = writer(&scratch, &server, &at, &[]);
+    let mut running = Writer::on(&scratch, &server, &at, &[]);
     let live = verify(&scratch, &server.address, &at, &KIND);
     says(&live, 4, &["still running"]);
     let second = write(&scratch, &server.address, &at, &["--commits", "1"]);
@@ -127,7 +113,7 @@ fn a_server_with_the_acknowledgements_of_another_run_is_named() {
     let (scratch, other) = (Scratch::new("servers"), Scratch::new("servers-2"));
     let (server, second) = (Server::start(&scratch, &[]), Server::start(&other, &[]));
     let at = scratch.place("plain");
-    let mut first = writer(&scratch, &server, &at, &[]);
+    let mut first = Writer::on(&scratch, &server, &at, &[]);
     await_kept(&scratch, &server.address, &at, 10);
     first.kill();
     let unknown = verify(&scratch, &second.address, &at, &KIND);
@@ -136,7 +122,7 @@ fn a_server_with_the_acknowledgements_of_another_run_is_named() {
     let copy = scratch.place("copy");
     let folder = format!("{at}/redolab-powertest");
     done("mv", &[&folder, &copy]).expect("moves");
-    let mut later = writer(&scratch, &second, &at, &[]);
+    let mut later = Writer::on(&scratch, &second, &at, &[]);
     std::thread::sleep(Duration::from_millis(100));
     later.kill();
     done("rm", &["-r", &folder]).expect("removes");
@@ -161,7 +147,7 @@ fn another_device_in_the_place_cannot_be_judged() {
         return skipped(&why);
     }
     let server = Server::start(&scratch, &[]);
-    let mut running = writer(&scratch, &server, &at, &[]);
+    let mut running = Writer::on(&scratch, &server, &at, &[]);
     await_kept(&scratch, &server.address, &at, 10);
     running.kill();
     unmount(&at).expect("unmounts");

@@ -26,9 +26,14 @@ const NETWORK: &str = "REDOLAB_POWER_NETWORK";
 /// Asks a process of this program to wait for acknowledgements in another network.
 const AWAIT: &str = "REDOLAB_POWER_AWAIT";
 const DISK_BYTES: u64 = 48 << 20;
+/// `check` measures the floor of a raw device in 64 MiB of it.
+const RAW_DISK_BYTES: u64 = 72 << 20;
 /// A file system that was shut down answers with an error whether it is mounted, so that is not
 /// asked.
-const JANITOR: &str = "cat > /dev/null; for place in mount fuse; do \
+const JANITOR: &str = "cat > /dev/null; \
+     losetup -l -n -O NAME,BACK-FILE | while read -r loop file; do \
+     case \"$file\" in \"$1\"/*) losetup -d \"$loop\";; esac; done; \
+     for place in mount fuse; do \
      umount \"$1/$place\" 2> /dev/null || umount -l \"$1/$place\" 2> /dev/null; done; \
      rm -rf --one-file-system \"$1\"";
 
@@ -241,6 +246,13 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Starts one on `at`, and waits until it writes.
+    pub fn on(scratch: &Scratch, server: &Server, at: &str, more: &[&str]) -> Writer {
+        let arguments = write_arguments(scratch, &server.address, at, more);
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Writer::start(scratch.command(&words))
+    }
+
     /// Starts it and waits until it writes.
     pub fn start(mut command: Command) -> Writer {
         let mut child = command.spawn().expect("starts");
@@ -263,9 +275,20 @@ impl Drop for Writer {
     }
 }
 
-/// A file system on a disk with a fault.
+/// What is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// An ext4 file system.
+    FileSystem,
+    /// Nothing: its loop device is written to.
+    RawDevice,
+}
+
+/// A file system or a raw device on a disk with a fault.
 pub struct Bench {
     pub scratch: Scratch,
+    /// The raw device.
+    device: Option<String>,
     disk: fuse::Shared<Cache>,
     fault: Fault,
     state: u64,
@@ -281,6 +304,10 @@ pub fn missing() -> Option<String> {
 
 impl Bench {
     pub fn make(name: &str, fault: Fault, seed: u64) -> Result<Bench, String> {
+        Bench::make_on(name, fault, seed, Medium::FileSystem)
+    }
+
+    pub fn make_on(name: &str, fault: Fault, seed: u64, on: Medium) -> Result<Bench, String> {
         if let Some(why) = missing() {
             return Err(why);
         }
@@ -291,26 +318,47 @@ impl Bench {
         let image = scratch.path.join("image");
         let failed = |e: std::io::Error| e.to_string();
         let file = std::fs::File::create(&image).map_err(failed)?;
-        file.set_len(DISK_BYTES).map_err(failed)?;
-        done(
-            "mkfs.ext4",
-            &["-q", "-b", "4096", &image.display().to_string()],
-        )?;
+        match on {
+            Medium::RawDevice => file.set_len(RAW_DISK_BYTES).map_err(failed)?,
+            Medium::FileSystem => {
+                file.set_len(DISK_BYTES).map_err(failed)?;
+                let image = image.display().to_string();
+                done("mkfs.ext4", &["-q", "-b", "4096", &image])?;
+            }
+        }
         let content = std::fs::read(&image).map_err(failed)?;
         std::fs::remove_file(&image).map_err(failed)?;
-        let bench = Bench {
+        let mut bench = Bench {
             disk: new_disk(fault, content),
             scratch,
+            device: None,
             fault,
             state: seed,
         };
-        bench.mount()?;
+        bench.serve()?;
+        match on {
+            Medium::FileSystem => bench.mount()?,
+            Medium::RawDevice => {
+                let free = done("losetup", &["--find"])?.trim().to_owned();
+                bench.attach(&free)?;
+                bench.device = Some(free);
+            }
+        }
         Ok(bench)
     }
 
-    /// Where the file system is mounted.
+    /// Where the file system is mounted, or the raw device.
     pub fn at(&self) -> String {
-        self.scratch.place("mount")
+        let mount = || self.scratch.place("mount");
+        self.device.clone().unwrap_or_else(mount)
+    }
+
+    /// Arguments of a writer that differ between the two.
+    pub fn consent(&self) -> Vec<String> {
+        let device = self.device.iter();
+        device
+            .flat_map(|device| ["--destroy".to_owned(), device.clone()])
+            .collect()
     }
 
     pub fn fault(&self) -> Fault {
@@ -322,7 +370,8 @@ impl Bench {
         change(&mut self.disk.lock().journal);
     }
 
-    fn mount(&self) -> Result<(), String> {
+    /// Serves the disk.
+    fn serve(&self) -> Result<(), String> {
         let device = fuse::open().map_err(|e| e.to_string())?;
         let (keep, options) = fuse::serving(device, &self.disk)?;
         let below = self.scratch.place("fuse");
@@ -331,13 +380,27 @@ impl Bench {
             &["-i", "-t", "fuse", "-o", &options, "power-disk", &below],
         );
         drop(keep);
-        mounted?;
-        let file = format!("{below}/{}", fuse::NAME);
-        done("mount", &["-t", "ext4", "-o", "loop", &file, &self.at()]).map(drop)
+        mounted.map(drop)
+    }
+
+    fn file(&self) -> String {
+        format!("{}/{}", self.scratch.place("fuse"), fuse::NAME)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        let place = self.scratch.place("mount");
+        done("mount", &["-t", "ext4", "-o", "loop", &self.file(), &place]).map(drop)
+    }
+
+    fn attach(&self, device: &str) -> Result<(), String> {
+        done("losetup", &[device, &self.file()]).map(drop)
     }
 
     fn unmount(&self) -> Result<(), String> {
-        unmount(&self.at())?;
+        match &self.device {
+            Some(device) => done("losetup", &["-d", device]).map(drop)?,
+            None => unmount(&self.scratch.place("mount"))?,
+        }
         unmount(&self.scratch.place("fuse"))
     }
 
@@ -347,7 +410,11 @@ impl Bench {
         meanwhile();
         self.unmount()?;
         self.disk = new_disk(self.fault, left);
-        self.mount()
+        self.serve()?;
+        match &self.device {
+            Some(device) => self.attach(device),
+            None => self.mount(),
+        }
     }
 }
 
@@ -400,6 +467,13 @@ pub fn write_arguments(scratch: &Scratch, server: &str, at: &str, more: &[&str])
         .flatten();
     let all = fixed.iter().chain(usual).chain(more);
     all.map(|word| (*word).to_owned()).collect()
+}
+
+/// A writer on `at` that ends by itself, or is refused.
+pub fn write(scratch: &Scratch, server: &str, at: &str, more: &[&str]) -> Ended {
+    let arguments = write_arguments(scratch, server, at, more);
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    run(scratch.command(&words))
 }
 
 /// Waits until the server has kept so many acknowledgements of the test on `at`.

@@ -3,7 +3,7 @@
 //! `REDOLAB_POWER_CUTS` cuts of the honest disk and `REDOLAB_POWER_LIES` of each other one;
 //! `REDOLAB_POWER_SEED` repeats the moments; `REDOLAB_POWER_CSV` names a file of data.
 
-use crate::bench::{Bench, Scratch, Server, Writer, await_kept, verify, write_arguments};
+use crate::bench::{Bench, Medium, Scratch, Server, Writer, await_kept, verify, write_arguments};
 use crate::disk::Fault;
 use crate::{alone, number, skipped};
 use measure::workload::split_mix;
@@ -46,7 +46,8 @@ const SENT: Duration = Duration::from_millis(150);
 
 /// One cut: what `verify` printed, and its exit code.
 fn cut(bench: &mut Bench, server: &Server, way: &[&str], state: &mut u64) -> (Value, Option<i32>) {
-    let arguments = write_arguments(&bench.scratch, &server.address, &bench.at(), way);
+    let mut arguments = write_arguments(&bench.scratch, &server.address, &bench.at(), way);
+    arguments.extend(bench.consent());
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut writer = Writer::start(bench.scratch.command(&words));
     await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
@@ -73,8 +74,22 @@ fn cut(bench: &mut Bench, server: &Server, way: &[&str], state: &mut u64) -> (Va
 
 /// Cuts a disk so many times; how often each class was found.
 fn classes(fault: Fault, ways: &[&[&str]], cuts: u64) -> Option<BTreeMap<String, u64>> {
+    classes_on(Medium::FileSystem, fault, ways, cuts)
+}
+
+fn classes_on(
+    on: Medium,
+    fault: Fault,
+    ways: &[&[&str]],
+    cuts: u64,
+) -> Option<BTreeMap<String, u64>> {
     let mut state = number("REDOLAB_POWER_SEED", 11) ^ ((fault as u64) << 32);
-    let mut bench = match Bench::make(&format!("{fault:?}"), fault, state) {
+    let name = match on {
+        Medium::FileSystem => format!("{fault:?}"),
+        Medium::RawDevice => format!("{fault:?} raw device"),
+    };
+    let made = Bench::make_on(&name.replace(' ', "-"), fault, state, on);
+    let mut bench = match made {
         Ok(bench) => bench,
         Err(why) => {
             skipped(&why);
@@ -95,13 +110,13 @@ fn classes(fault: Fault, ways: &[&[&str]], cuts: u64) -> Option<BTreeMap<String,
         assert!(cycle["counts"]["demanded"].as_u64() > Some(0), "{cycle}");
         *found.entry(class).or_insert(0) += 1;
     }
-    println!("{fault:?}: {cuts} cuts, {demanded} acknowledgements: {found:?}");
-    note(fault, cuts, demanded, &found);
+    println!("{name}: {cuts} cuts, {demanded} acknowledgements: {found:?}");
+    note(&name, cuts, demanded, &found);
     Some(found)
 }
 
 /// A line of data.
-fn note(fault: Fault, cuts: u64, demanded: u64, found: &BTreeMap<String, u64>) {
+fn note(disk: &str, cuts: u64, demanded: u64, found: &BTreeMap<String, u64>) {
     let Some(path) = std::env::var_os("REDOLAB_POWER_CSV") else {
         return;
     };
@@ -123,7 +138,7 @@ fn note(fault: Fault, cuts: u64, demanded: u64, found: &BTreeMap<String, u64>) {
     }
     let count = |class: &str| found.get(class).copied().unwrap_or(0).to_string();
     let counts = classes.map(count).join(",");
-    writeln!(file, "{fault:?},{cuts},{demanded},{counts}").expect("writes");
+    writeln!(file, "{disk},{cuts},{demanded},{counts}").expect("writes");
 }
 
 #[test]
@@ -165,6 +180,39 @@ fn a_disk_that_tears_is_recognised() {
     }
 }
 
+/// A log on a raw device, without a file system whose journal flushes too.
+#[test]
+fn raw_devices_are_classed_as_file_systems_are() {
+    let _alone = alone();
+    for (fault, class, cuts) in [
+        (
+            Fault::Honest,
+            "nothing_lost",
+            number("REDOLAB_POWER_CUTS", 4).div_ceil(2),
+        ),
+        (
+            Fault::DropsFlushes,
+            "tail_lost",
+            number("REDOLAB_POWER_LIES", 2),
+        ),
+        (
+            Fault::Reorders,
+            "reordered",
+            number("REDOLAB_POWER_LIES", 2),
+        ),
+        (Fault::Tears, "torn_sector", number("REDOLAB_POWER_LIES", 2)),
+    ] {
+        let Some(found) = classes_on(Medium::RawDevice, fault, &WAYS[..1], cuts) else {
+            return;
+        };
+        assert_eq!(
+            found,
+            BTreeMap::from([(class.to_owned(), cuts)]),
+            "{fault:?}"
+        );
+    }
+}
+
 /// At length: cuts at any moment, of which one in fifty meets a flush that was not carried out.
 #[test]
 fn a_disk_that_loses_one_flush_in_fifty_is_found_at_length() {
@@ -193,9 +241,7 @@ fn one_flush_in_fifty_that_is_not_carried_out_is_enough() {
         Err(why) => return skipped(&why),
     };
     let server = Server::start(&bench.scratch, &[]);
-    let arguments = write_arguments(&bench.scratch, &server.address, &bench.at(), WAYS[0]);
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut writer = Writer::start(bench.scratch.command(&words));
+    let mut writer = Writer::on(&bench.scratch, &server, &bench.at(), WAYS[0]);
     await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     bench.with_disk(|disk| disk.dies_lying = true);
     // It ends by itself: its disk confirms nothing any more.
@@ -272,6 +318,7 @@ fn planted_writer(order: &str) {
     let token = PowerToken::read(token.as_ref()).expect("a token");
     let outcome = write(&WriteOrder {
         path: path.into(),
+        destroy: None,
         server: server.to_owned(),
         token,
         jobs: 4,
@@ -297,9 +344,7 @@ fn a_folder_that_is_gone_has_lost_everything() {
     let server = Server::start(&scratch, &[]);
     let at = scratch.place("plain");
     let begin = |more: &[&str]| {
-        let arguments = write_arguments(&scratch, &server.address, &at, more);
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut writer = Writer::start(scratch.command(&words));
+        let mut writer = Writer::on(&scratch, &server, &at, more);
         await_kept(&scratch, &server.address, &at, 10);
         writer.kill();
     };

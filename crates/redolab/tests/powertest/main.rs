@@ -15,6 +15,7 @@ mod namespaces;
 mod network;
 #[path = "../../../redo/tests/crash_power_cuts/program.rs"]
 mod program;
+mod raw_device;
 mod shutdown;
 mod turns;
 mod verdict;

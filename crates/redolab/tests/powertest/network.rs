@@ -1,7 +1,7 @@
 //! A server in one network namespace and the machine under test in another: the writer, a network
 //! that breaks, and a switch that the server runs.
 
-use crate::bench::{Scratch, Server, Writer, await_kept, verify, write_arguments};
+use crate::bench::{Scratch, Server, Writer, await_kept, verify};
 use crate::{alone, skipped};
 
 #[test]
@@ -14,9 +14,7 @@ fn a_broken_network_ends_the_test_and_what_was_kept_before_is_compared() {
     let mut server = Server::start(&scratch, &[]);
     server.lines.wait_for("without the token are refused");
     let at = scratch.place("plain");
-    let arguments = write_arguments(&scratch, &server.address, &at, &["--log-file-size", "4M"]);
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut writer = Writer::start(scratch.command(&words));
+    let mut writer = Writer::on(&scratch, &server, &at, &["--log-file-size", "4M"]);
     await_kept(&scratch, &server.address, &at, 20);
     // The cable is pulled: neither side is informed.
     let network = scratch.network.as_ref().expect("it was divided");
@@ -65,9 +63,7 @@ fn a_switch_is_run_once_in_each_cycle_and_the_server_ends_after_them() {
     server.lines.wait_for("seed 7");
     let at = scratch.place("plain");
     for cycle in 1..=2 {
-        let arguments = write_arguments(&scratch, &server.address, &at, &[]);
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut writer = Writer::start(scratch.command(&words));
+        let mut writer = Writer::on(&scratch, &server, &at, &[]);
         server.lines.wait_for("cut after");
         server.lines.wait_for("sh ended after");
         await_kept(&scratch, &server.address, &at, 1);

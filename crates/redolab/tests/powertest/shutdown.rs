@@ -1,7 +1,7 @@
 //! Cuts by file-system shutdown on ext4 and xfs: nothing is lost, and the verdict stays unverified,
 //! since the device kept its cache.
 
-use crate::bench::{Scratch, Server, Writer, await_kept, unmount, verify, write_arguments};
+use crate::bench::{Scratch, Server, Writer, await_kept, unmount, verify};
 use crate::program::done;
 use crate::{alone, number, skipped};
 use std::time::Duration;
@@ -21,9 +21,7 @@ fn cut_by_shutdown(kind: &str, mib: u64, cuts: u64) -> Result<(), String> {
     mount()?;
     let server = Server::start(&scratch, &[]);
     for cut in 0..cuts {
-        let arguments = write_arguments(&scratch, &server.address, &at, &["--jobs", "4"]);
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut writer = Writer::start(scratch.command(&words));
+        let mut writer = Writer::on(&scratch, &server, &at, &["--jobs", "4"]);
         await_kept(&scratch, &server.address, &at, 20);
         std::thread::sleep(Duration::from_millis(cut * 37 % 200));
         done("xfs_io", &["-x", "-c", "shutdown", &at])?;

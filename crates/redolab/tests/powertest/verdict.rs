@@ -1,12 +1,14 @@
 //! What power tests make of the verdict of `check`, and how they are listed.
 
-use crate::bench::{Ended, Scratch, Server, Writer, await_kept, run, verify, write_arguments};
+use crate::bench::{Ended, Scratch, Server, Writer, await_kept, run, verify};
 use crate::skipped;
 use serde_json::Value;
 
-fn check(scratch: &Scratch, at: &str, method: &str) -> Ended {
+pub fn check(scratch: &Scratch, at: &str, method: &str, more: &[&str]) -> Ended {
+    // A raw device has sectors of 512 bytes, so that the largest records need larger files.
+    let file_size = if more.is_empty() { "4M" } else { "8M" };
     let report = scratch.place("report.html");
-    let arguments = [
+    let usual = [
         "check",
         at,
         "--quick",
@@ -17,7 +19,7 @@ fn check(scratch: &Scratch, at: &str, method: &str) -> Ended {
         "--warmup",
         "20ms",
         "--log-file-size",
-        "4M",
+        file_size,
         "--log-groups",
         "2",
         "--allow-busy",
@@ -31,11 +33,11 @@ fn check(scratch: &Scratch, at: &str, method: &str) -> Ended {
         "json",
         "--quiet",
     ];
-    run(scratch.command(&arguments))
+    run(scratch.command(&[&usual[..], more].concat()))
 }
 
 /// Ids of findings on durability tests, with their claims.
-fn tests_in(run: &Value) -> Vec<(String, String)> {
+pub fn tests_in(run: &Value) -> Vec<(String, String)> {
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
     let findings = run["findings"].as_array().cloned().unwrap_or_default();
     let of_tests = [
@@ -57,9 +59,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
     let server = Server::start(&scratch, &[]);
     let at = scratch.place("plain");
     let cut = |lose: bool| {
-        let arguments = write_arguments(&scratch, &server.address, &at, &[]);
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut writer = Writer::start(scratch.command(&words));
+        let mut writer = Writer::on(&scratch, &server, &at, &[]);
         await_kept(&scratch, &server.address, &at, 10);
         writer.kill();
         if lose {
@@ -77,7 +77,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
         let passed = cut(false);
         assert_eq!(passed.code, Some(0), "{passed:?}");
     }
-    let checked = check(&scratch, &at, "direct").json();
+    let checked = check(&scratch, &at, "direct", &[]).json();
     if checked["verdict"]["durability"] == "volatile" {
         return skipped("the folder for temporary files is in memory");
     }
@@ -95,7 +95,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
     );
     let report = std::fs::read_to_string(scratch.path.join("report.html")).expect("written");
     assert!(report.contains("0 lost in 4 cuts"), "the report shows it");
-    let other = check(&scratch, &at, "buffered").json();
+    let other = check(&scratch, &at, "buffered", &[]).json();
     assert_eq!(other["verdict"]["durability"], "unverified");
     let found = tests_in(&other);
     assert!(
@@ -104,7 +104,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
     );
     let lost = cut(true);
     assert_eq!(lost.code, Some(3), "{lost:?}");
-    let refuted = check(&scratch, &at, "direct").json();
+    let refuted = check(&scratch, &at, "direct", &[]).json();
     assert_eq!(refuted["verdict"]["durability"], "refuted");
     assert_eq!(refuted["verdict"]["answer"], "no");
     listed(&scratch);
@@ -171,9 +171,7 @@ fn the_text_of_a_judged_cut_says_what_it_covers() {
     let scratch = Scratch::new("text");
     let server = Server::start(&scratch, &[]);
     let at = scratch.place("plain");
-    let arguments = write_arguments(&scratch, &server.address, &at, &[]);
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut writer = Writer::start(scratch.command(&words));
+    let mut writer = Writer::on(&scratch, &server, &at, &[]);
     await_kept(&scratch, &server.address, &at, 10);
     writer.kill();
     let token = scratch.token();
