@@ -417,6 +417,14 @@ impl HeldRawDevice {
         Ok(ClearedRawDevice { held: self })
     }
 
+    /// The hold once more, for what is written beside a log: it lasts until both are gone.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn hold_once_more(&self) -> std::io::Result<OwnedFd> {
+        self.device.try_clone()
+    }
+
     /// Keeps the hold alone.
     #[must_use]
     pub fn into_guard(self) -> LockGuard {

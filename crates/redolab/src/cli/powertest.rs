@@ -61,13 +61,13 @@ struct ServeArgs {
     /// File with the secret that both machines share
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
-    /// End after so many judged cuts, with 3 if one of them lost something
+    /// End after this many cuts that count, with exit code 3 if something was lost
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     cycles: Option<u64>,
-    /// Size of each of the six files of the server's log, where that is made
+    /// Size of each of the six files of the server's log when it is created
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_bytes)]
     keep_file_size: u64,
-    /// Time of acknowledgements before --cut is run, drawn from this range
+    /// Time from a test's first acknowledgement to --cut, drawn from this range
     #[arg(long, value_name = "TIME..TIME", default_value = "5s..60s", value_parser = time_range)]
     cut_after: (Duration, Duration),
     /// Number from which these times are drawn [default: drawn, and printed]
@@ -167,8 +167,8 @@ struct VerifyArgs {
     /// Give the test up instead of judging it
     #[arg(long)]
     abandon: bool,
-    /// Leave the test's files where they are. Otherwise they are removed if nothing was lost, and
-    /// those of the first loss are kept
+    /// Leave the test's files where they are. Otherwise they are removed, except those of the first
+    /// loss
     #[arg(long)]
     keep_files: bool,
     #[command(flatten)]
@@ -187,11 +187,11 @@ struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CutChoice {
-    /// The power of the whole machine; of a virtual machine its host's
+    /// The whole machine lost power; of a virtual machine: its host
     HostPower,
-    /// A reset of a virtual machine; its host kept its power and its caches
+    /// A reset of a virtual machine; its host kept its caches. It never makes durability tested
     GuestReset,
-    /// The power of the device alone; the machine went on
+    /// Only the device lost power; the machine went on
     DevicePower,
     /// A shutdown of the file system; the device kept its cache. It never makes durability tested
     FileSystemShutdown,
@@ -364,7 +364,7 @@ fn write_main(args: &WriteArgs) -> Result<ExitCode, CommandError> {
     })?;
     let seconds = written.elapsed.as_secs_f64();
     show(&format!(
-        "Test {}: {} acknowledgements in {seconds:.1} s ({:.0} per second); the writer ended since {}. \
+        "Test {}: {} acknowledgements in {seconds:.1} s ({:.0} per second); the writer ended because {}. \
          A pass counts only if the power is cut while it runs.",
         written.test_id,
         measure::words::count(written.acknowledged),

@@ -34,15 +34,15 @@ removes it. Nothing is written to the log, and the server is not asked unless --
 address.
 A log write is what one flush made durable, or one write that is durable by itself. File systems: \
 ext4 and XFS. System calls are traced only where the log is written through the page cache, or \
-lies on XFS.")]
+is on XFS.")]
 pub(crate) struct WatchArgs {
     /// Watch the log of this process and its children
     #[arg(long, value_name = "PID", conflicts_with = "file")]
     pid: Option<u32>,
     /// Watch the only server of this product on this machine: postgres or mariadb (also for MySQL).
-    /// With an address such as postgres://USER@HOST/DATABASE the server is also asked, at the begin
-    /// and at the end, for its commits, redo, writes and flushes. With --pid, the address is only
-    /// that of the server that is asked
+    /// With an address such as postgres://USER@HOST/DATABASE the server is also asked, at the start
+    /// and at the end, for its commits, redo, writes and flushes. With --pid, the address only
+    /// names the server to ask
     #[arg(
         long,
         value_name = "NAME|URL",

@@ -122,20 +122,26 @@ pub fn other_place(before: &Stack, after: &Stack, points: (&str, &str)) -> Optio
     let extent = |stack: &Stack| {
         let top = stack.layers.first();
         let top = top.filter(|top| top.kind != LayerKind::FileSystem);
-        top.map(|top| (top.start_bytes, top.size_bytes))
+        top.map(|top| {
+            // The kernel's own names change from start to start.
+            let is_named = matches!(top.kind, LayerKind::DeviceMapper | LayerKind::Luks);
+            let volume = top.source.clone().filter(|_| is_named);
+            (top.start_bytes, top.size_bytes, volume)
+        })
     };
     let (was, is) = (extent(before), extent(after));
     if was != is {
-        let in_words = |extent: Option<(Option<u64>, Option<u64>)>| {
-            let (start, size) = extent.unwrap_or_default();
+        let in_words = |extent: Option<(Option<u64>, Option<u64>, Option<String>)>| {
+            let (start, size, volume) = extent.unwrap_or_default();
             let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
-            format!("{} bytes from byte {} on", number(size), number(start))
+            let volume = volume.unwrap_or_default();
+            format!(
+                "{} bytes from byte {} on {volume}",
+                number(size),
+                number(start)
+            )
         };
-        return Some(format!(
-            "the device had {}, it has {}",
-            in_words(was),
-            in_words(is)
-        ));
+        return Some(format!("it was {}, it is {}", in_words(was), in_words(is)));
     }
     let (was, is) = points;
     (was != is).then(|| format!("its file system was mounted at {was}, it is mounted at {is}"))
@@ -193,6 +199,43 @@ mod tests {
         renamed.layers[1].name = "sdb".to_owned();
         renamed.layers[1].write_cache = Some("write through".to_owned());
         assert_eq!(other_place(&here, &renamed, (at, at)), None);
+        // Partitions and volumes of one disk.
+        let part = |kind, start, size, volume: &str| {
+            let mut part = stack("A", "xfs");
+            part.layers[0] = Layer {
+                start_bytes: start,
+                size_bytes: Some(size),
+                source: Some(volume.to_owned()),
+                ..Layer::new(kind, "sda1")
+            };
+            part
+        };
+        let volume = |size, name| part(LayerKind::DeviceMapper, None, size, name);
+        let partition = |start, name| part(LayerKind::Partition, Some(start), 9, name);
+        assert_eq!(
+            other_place(
+                &partition(1, "/dev/sda1"),
+                &partition(1, "/dev/sdb1"),
+                ("", "")
+            ),
+            None
+        );
+        for (was, is, word) in [
+            (partition(1, ""), partition(2, ""), "from byte 2"),
+            (
+                volume(9, "/dev/mapper/a"),
+                volume(8, "/dev/mapper/a"),
+                "8 bytes",
+            ),
+            (
+                volume(9, "/dev/mapper/a"),
+                volume(9, "/dev/mapper/b"),
+                "mapper/b",
+            ),
+        ] {
+            let found = other_place(&was, &is, ("", "")).expect("another place");
+            assert!(found.contains(word), "{found}");
+        }
         for (other, point, word) in [
             (stack("B", "xfs"), at, "serial B"),
             (stack("A", "ext4"), at, "ext4"),

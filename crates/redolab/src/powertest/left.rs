@@ -11,9 +11,11 @@ use super::folder::TestFolder;
 use super::judge::{CheckedWrite, PlaceFound};
 use super::messages::{OpenTest, PowerAck, TestedFiles};
 use super::records::{TestId, from_hex};
+use device::LogDevice;
 use device::raw::{Content, RawDevice, RawDeviceRefusal};
 use measure::power_test::LossClass;
 use redo::engine::Inspection;
+use redo::format::{FILE_HEADER_BYTES, FileHeader, RAW_LOG_AT};
 use std::path::{Path, PathBuf};
 
 /// What a test left.
@@ -105,7 +107,9 @@ impl LeftSite {
                 Ok(find_raw::find(&folder.folder, shapes, id, acks))
             }
             (LeftSite::Device(_), Some(TestedFiles::Raw(_))) => Err(PowerTestError::Unjudged(
-                "the test wrote to files, and its path is a block device now".to_owned(),
+                "the test wrote to files, and its path is a block device now; give up the test with \
+                 --abandon"
+                    .to_owned(),
             )),
             (_, None) => Ok(FoundWrites::default()),
         }
@@ -116,11 +120,14 @@ impl LeftSite {
         match self {
             LeftSite::Folder(folder) => folder.end_note(),
             LeftSite::Gone => None,
-            LeftSite::Device(device) => {
-                let note = device.note.as_ref().filter(|note| note.test_id == test_id);
-                note?.ended.clone()
-            }
+            LeftSite::Device(device) => device.own_note(test_id)?.ended.clone(),
         }
+    }
+
+    /// Whether something beside the acknowledged writes is gone, after which a pass shows nothing:
+    /// the note of a device is there before the first acknowledgement.
+    pub(super) fn lacks_note(&self, test_id: &str) -> bool {
+        matches!(self, LeftSite::Device(device) if device.own_note(test_id).is_none())
     }
 
     /// Removes the files of a test that lost nothing, and keeps those of one that did. A log on a
@@ -160,13 +167,16 @@ fn nothing_left(acks: &[PowerAck]) -> FoundWrites {
     FoundWrites {
         writes: (0..).zip(acks).map(missing).collect(),
         later: Vec::new(),
-        notes: vec!["The test's folder is gone, with everything in it.".to_owned()],
+        notes: vec![
+            "Nothing of this test is there: its folder is gone, or is that of an earlier test."
+                .to_owned(),
+        ],
     }
 }
 
 fn unknown_test(path: &str, found: &str, test: &OpenTest) -> PowerTestError {
     PowerTestError::Unjudged(format!(
-        "{path}: what is there is of test {found}, which this server does not know; its own open \
+        "{path}: it contains test {found}, which this server does not know by this path; its open \
          test is {}. Name the server that was used, or give up the test with --abandon",
         test.new.test_id
     ))
@@ -190,38 +200,50 @@ impl LeftDevice {
         }
     }
 
+    fn own_note(&self, test_id: &str) -> Option<&DeviceNote> {
+        self.note.as_ref().filter(|note| note.test_id == test_id)
+    }
+
     /// Refuses what was written over the test since. A device that went back to an earlier test of
     /// this server, or on which nothing is recognised, has lost this one.
     fn check(&self, test: &OpenTest, earlier: &[String], path: &str) -> Result<(), PowerTestError> {
-        if let Some(note) = &self.note {
-            let id = &note.test_id;
-            return match *id == test.new.test_id || earlier.contains(id) {
-                true => Ok(()),
-                false => Err(unknown_test(path, id, test)),
-            };
+        let is_known = |id: &String| *id == test.new.test_id || earlier.contains(id);
+        if let Some(note) = self.note.as_ref().filter(|note| !is_known(&note.test_id)) {
+            return Err(unknown_test(path, &note.test_id, test));
         }
+        // Every signature was wiped before the note was written.
         let mut signatures = self.content.iter().flat_map(|content| &content.signatures);
         let other = signatures
             .find(|found| !found.name.starts_with("redolab"))
             .map(|found| found.name.to_owned())
-            .or_else(|| self.other_log(test));
+            .or_else(|| self.other_log(test).filter(|_| self.note.is_none()));
         other.map_or(Ok(()), |what| {
             Err(PowerTestError::Unjudged(format!(
-                "{path}: it contains no note of test {}, and {what}: either that was written over the \
-                 test, or the device went back to what it contained before, which means that \
-                 everything is lost; give up the test with --abandon",
+                "{path}: it contains {what}. Either that was written over test {}, or the device went \
+                 back to older content and everything is lost; give up the test with --abandon",
                 test.new.test_id
             )))
         })
     }
 
-    /// A whole redo log that is not the one of the test.
+    /// A redo log that is not the one of the test, also one that was not finished: the header of
+    /// its first group is written before anything else.
     fn other_log(&self, test: &OpenTest) -> Option<String> {
         let Some(TestedFiles::Log(log)) = &test.files else {
             return None;
         };
-        let found = Inspection::open(&self.path).ok()?;
-        let is_other = from_hex(&log.log_id) != Some(found.control().log_id.0);
+        let whole = || {
+            let found = Inspection::open(&self.path).ok()?;
+            Some(found.control().log_id)
+        };
+        let begun = || {
+            let mut head = [0; FILE_HEADER_BYTES];
+            let space = device::raw::read_only(&self.path).ok()?;
+            space.read(RAW_LOG_AT, &mut head).ok()?;
+            Some(FileHeader::decode(&head).ok()?.log_id)
+        };
+        let found = whole().or_else(begun)?;
+        let is_other = from_hex(&log.log_id) != Some(found.0);
         is_other.then(|| "another redo log".to_owned())
     }
 }

@@ -19,15 +19,25 @@ use measure::words::{self, sanitize};
 use redo::engine::LogBuilder;
 use redo::format::LifeId;
 use redo::{Log, Options};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Bytes of the smallest block of a log, and of the redo that it holds.
+const SMALLEST_BLOCK: u64 = 512;
+const SMALLEST_PAYLOAD: u64 = SMALLEST_BLOCK - redo::format::BLOCK_HEADER_BYTES as u64;
 
 /// The path by which a test is found again: that of a directory without links; of a device the one
 /// that was typed, since what a link such as /dev/disk/by-id leads to may change at a restart.
 pub(super) fn lasting_path(path: &Path) -> Result<PathBuf, PowerTestError> {
     let found = match device::raw::is_block_device(path) {
         true => std::path::absolute(path),
-        false => path.canonicalize(),
+        // What is gone has the path that it had.
+        false => path.canonicalize().or_else(|e| match e.kind() {
+            ErrorKind::NotFound => std::path::absolute(path),
+            _ => Err(e),
+        }),
     };
     found.map_err(PowerTestError::system(path.display()))
 }
@@ -39,7 +49,9 @@ pub(super) struct TestDevice {
     warning: String,
     /// For what is written beside the log.
     space: FileSet,
-    /// The hold, until the log that is made has it.
+    /// The hold for that; a log gives up its own when it is closed.
+    _hold: OwnedFd,
+    /// The device, until its log is made.
     cleared: Option<ClearedRawDevice>,
     /// The test whose note is on it.
     noted: Option<TestId>,
@@ -61,16 +73,6 @@ pub(super) enum Begun {
     Raw(Vec<RawFileShape>),
 }
 
-impl Begun {
-    /// The log, which holds its device for as long as it lives.
-    pub(super) fn log(&self) -> Option<Arc<Log>> {
-        match self {
-            Begun::Log(log) => Some(Arc::clone(log)),
-            Begun::Raw(_) => None,
-        }
-    }
-}
-
 impl TestSite {
     /// The place of a new test; nothing is overwritten yet.
     ///
@@ -79,15 +81,11 @@ impl TestSite {
     pub(super) fn take(order: &WriteOrder<'_>) -> Result<TestSite, PowerTestError> {
         let (path, shown) = (&order.path, order.path.display());
         let refused = |what: String| Err(PowerTestError::Refused(what));
-        let record_max = order.shape.file_bytes / 4;
-        if order.raw.is_none() && u64::from(order.payload_bytes) > record_max {
-            return Err(too_long(order, record_max));
-        }
         if !device::raw::is_block_device(path) {
             if order.destroy.is_some() {
                 return refused(format!(
-                    "--destroy takes the path of a raw block device; {shown} is none, and nothing in \
-                     it but the test's own folder is changed"
+                    "--destroy takes the path of a raw block device, and {shown} is not one; leave \
+                     --destroy out"
                 ));
             }
             return TestFolder::take(path).map(TestSite::Folder);
@@ -117,7 +115,7 @@ impl TestSite {
         }
     }
 
-    /// Makes the log or the files of test `test`.
+    /// Makes the log or the files of test `test`. `cancel` is asked all the time.
     ///
     /// # Errors
     /// Too little room, a device that is not what it was, the system's.
@@ -125,21 +123,21 @@ impl TestSite {
         &mut self,
         order: &WriteOrder<'_>,
         test: TestId,
+        cancel: &dyn Fn() -> bool,
     ) -> Result<(Begun, TestedFiles), PowerTestError> {
-        let cancel = || order.interrupt.requested();
         let folder = match self {
             TestSite::Folder(folder) => folder,
-            TestSite::Device(device) => return device.make(order, test, &cancel),
+            TestSite::Device(device) => return device.make(order, test, cancel),
         };
         folder.begin(&test.to_string())?;
         check_room(order, folder)?;
         let Some(writes) = &order.raw else {
             let builder = Log::builder(folder.folder.directory());
-            return make_log(builder, order, folder.folder.path(), &cancel);
+            return make_log(builder, order, folder.folder.path(), cancel);
         };
         let shapes = raw::shapes(&writes.sizes, writes.files, order.shape.file_bytes);
         for (seed, shape) in (1..).zip(&shapes) {
-            raw::make(&folder.folder, shape, seed, &cancel)?;
+            raw::make(&folder.folder, shape, seed, cancel)?;
         }
         Ok((Begun::Raw(shapes.clone()), TestedFiles::Raw(shapes)))
     }
@@ -171,6 +169,11 @@ impl TestDevice {
                 words::size(look.bytes())
             )));
         }
+        // A quarter of a file that has the smallest blocks, which hold the least.
+        let record_max = order.shape.file_bytes / 4 / SMALLEST_BLOCK * SMALLEST_PAYLOAD;
+        if u64::from(order.payload_bytes) > record_max {
+            return Err(too_long(order, record_max));
+        }
         let cleared = look.hold().and_then(|held| held.clear(&consent));
         let cleared = cleared.map_err(|e| match e {
             DeviceError::Refused(why) => PowerTestError::Refused(why.to_string()),
@@ -185,6 +188,10 @@ impl TestDevice {
             path: order.path.clone(),
             warning,
             space: cleared.held().space(SyncMethod::Direct)?,
+            _hold: cleared
+                .held()
+                .hold_once_more()
+                .map_err(PowerTestError::system(order.path.display()))?,
             cleared: Some(cleared),
             noted: None,
         })

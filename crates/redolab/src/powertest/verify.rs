@@ -8,7 +8,7 @@ use super::PowerTestError;
 use super::acks::{ask, fetch};
 use super::channel::{PowerChannel, PowerToken};
 use super::find::FoundWrites;
-use super::identity::{TestedPlace, jump_in_words, other_place, read_clocks};
+use super::identity::{TestedPlace, jump_in_words, machine_id, other_place, read_clocks};
 use super::judge::{CheckedWrite, PlaceFound, PowerJudgement, judge};
 use super::left::LeftSite;
 use super::messages::{OpenTest, PowerAck, PowerRequest, PowerResponse, TestedFiles};
@@ -58,14 +58,13 @@ pub struct JudgedCut {
 /// # Errors
 /// What keeps it from being judged, with what to do.
 pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestError> {
-    let place = TestedPlace::of(&order.path)?;
+    // A test can be given up whatever its path is by now.
+    let place = (!order.abandon).then(|| TestedPlace::of(&order.path));
+    let place = place.transpose()?;
     let shown = lasting_path(&order.path)?;
-    // A test can be given up whatever its path is used for by now.
-    let left = (!order.abandon).then(|| LeftSite::find(&order.path));
-    let left = left.transpose()?;
     let mut channel = PowerChannel::connect(&order.server, &order.token)?;
     let request = PowerRequest::List {
-        machine_id: place.machine_id.clone(),
+        machine_id: machine_id(),
         path: shown.display().to_string(),
     };
     let PowerResponse::Tests { open, earlier } = ask(&mut channel, &request)? else {
@@ -73,7 +72,7 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     };
     let test = choose(open, order)?;
     let id = test.new.test_id.clone();
-    let Some(left) = left else {
+    let Some(place) = place else {
         ask(
             &mut channel,
             &PowerRequest::Abandon {
@@ -83,8 +82,9 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
         (order.say)(&format!("Test {id} was given up."));
         return Ok(None);
     };
-    let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
     check_place(&test, &place, order.cut)?;
+    let left = LeftSite::find(&order.path)?;
+    let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
     let acks = fetch(&mut channel, &id)?;
     (order.say)(&format!(
         "Comparing {} acknowledged writes of test {id} with the disk.",
@@ -93,7 +93,15 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     let found = left.look(&test, &acks)?;
     let end = left.end_note(&id);
     let end = end.or_else(|| test.ended.clone());
-    let judged = cycle(order, &place, &test, &acks, found, end.as_deref());
+    let mut judged = cycle(order, &place, &test, &acks, found, end.as_deref());
+    if left.lacks_note(&id) {
+        judged.counted = false;
+        judged.notes.push(
+            "The note of the test is not on the device: it was lost, or the end of the device was \
+             overwritten. A pass does not count."
+                .to_owned(),
+        );
+    }
     let answer = ask(
         &mut channel,
         &PowerRequest::Judged(Box::new(judged.clone())),

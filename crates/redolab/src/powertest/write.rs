@@ -5,7 +5,7 @@
 //! noted beside the files and on the server, so that it is never taken for a cut.
 
 use super::acks::{AckSender, SentAcks, ask};
-use super::channel::{PowerChannel, PowerToken};
+use super::channel::{HEARTBEAT, PowerChannel, PowerToken};
 use super::folder::TestFolder;
 use super::identity::{TestedPlace, read_clocks};
 use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote};
@@ -21,6 +21,7 @@ use measure::power_test::StackFingerprint;
 use measure::words;
 use redo::format::LifeId;
 use redo::{Log, Shape};
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -155,7 +156,13 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
     let drawn = LifeId::draw().map_err(PowerTestError::system("drawing an identity"))?;
     let test = TestId(drawn.bytes());
     open_test(order, &place, test, &mut channel)?;
-    let made = site.make(order, test);
+    let made = {
+        let server = ServerKept::new(&mut channel);
+        site.make(order, test, &|| {
+            server.keep();
+            order.interrupt.requested()
+        })
+    };
     let begun = made.and_then(|(begun, files)| {
         ask(&mut channel, &PowerRequest::Files(files))?;
         Ok(begun)
@@ -174,9 +181,27 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
         "Test {test}: writing to {}; cut the power at any time.",
         site.path().display()
     ));
-    // A device is held until the end is noted on it.
-    let _log = begun.log();
     run(order, &site, test, begun, channel)
+}
+
+/// A server that hears of a writer now and then while it makes its files, which may take longer
+/// than a server waits.
+struct ServerKept<'a>(RefCell<(&'a mut PowerChannel, Instant)>);
+
+impl<'a> ServerKept<'a> {
+    fn new(channel: &'a mut PowerChannel) -> ServerKept<'a> {
+        ServerKept(RefCell::new((channel, Instant::now())))
+    }
+
+    fn keep(&self) {
+        let mut kept = self.0.borrow_mut();
+        let (channel, last) = &mut *kept;
+        if last.elapsed() >= HEARTBEAT {
+            // A connection that broke is reported by the next request.
+            let _ = ask(channel, &PowerRequest::Ping);
+            *last = Instant::now();
+        }
+    }
 }
 
 /// Makes the test known to the server.

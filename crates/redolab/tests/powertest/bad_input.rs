@@ -93,7 +93,7 @@ fn a_machine_that_was_not_restarted_had_no_cut_of_its_power() {
     let at = scratch.place("plain");
     let mut running = Writer::on(&scratch, &server, &at, &[]);
     let live = verify(&scratch, &server.address, &at, &KIND);
-    says(&live, 4, &["still running"]);
+    says(&live, 4, &["still connected"]);
     let second = write(&scratch, &server.address, &at, &["--commits", "1"]);
     says(&second, 2, &["another power test is writing"]);
     std::thread::sleep(Duration::from_millis(100));

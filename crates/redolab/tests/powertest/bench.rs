@@ -27,7 +27,7 @@ const NETWORK: &str = "REDOLAB_POWER_NETWORK";
 const AWAIT: &str = "REDOLAB_POWER_AWAIT";
 const DISK_BYTES: u64 = 48 << 20;
 /// `check` measures the floor of a raw device in 64 MiB of it.
-const RAW_DISK_BYTES: u64 = 72 << 20;
+pub const RAW_DISK_BYTES: u64 = 72 << 20;
 /// A file system that was shut down answers with an error whether it is mounted, so that is not
 /// asked.
 const JANITOR: &str = "cat > /dev/null; \

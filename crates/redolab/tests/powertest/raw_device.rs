@@ -1,11 +1,14 @@
 //! A power test of a raw block device: what is refused before anything is overwritten, and ends of
 //! the writer's own, which are noted on the device itself.
 
-use crate::bench::{Bench, Medium, Scratch, Server, Writer, await_kept, verify, write};
+use crate::bench::{
+    Bench, Medium, RAW_DISK_BYTES, Scratch, Server, Writer, await_kept, verify, write,
+};
 use crate::disk::Fault;
 use crate::verdict::{check, tests_in};
 use crate::{alone, skipped};
 use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::FileExt;
 
 const KIND: [&str; 2] = ["--cut-kind", "device-power"];
 
@@ -107,7 +110,7 @@ fn a_writer_on_a_raw_device_that_ended_by_itself_does_not_count() {
     await_kept(&bench.scratch, &server.address, &at, 50);
     let busy = verify(&bench.scratch, &server.address, &at, &KIND);
     assert_eq!(busy.code, Some(4), "{busy:?}");
-    assert!(busy.err.contains("end what uses it"), "{busy:?}");
+    assert!(busy.err.contains("still connected"), "{busy:?}");
     // It is silent for longer than the writer waits; the log is full by then.
     let pid = Pid::from_child(&server.child);
     kill_process(pid, Signal::STOP).expect("our own child");
@@ -121,6 +124,37 @@ fn a_writer_on_a_raw_device_that_ended_by_itself_does_not_count() {
     let notes = cycle["notes"].to_string();
     assert!(
         notes.contains("the connection to the server broke"),
+        "{cycle}"
+    );
+}
+
+/// Zeros on a device.
+fn wipe(at: &str, from: u64, bytes: usize) {
+    let device = std::fs::File::options().write(true).open(at);
+    let device = device.expect("opens");
+    device.write_all_at(&vec![0; bytes], from).expect("writes");
+    device.sync_all().expect("direct reads see it");
+}
+
+/// A note that is gone was lost: a pass does not count.
+#[test]
+fn a_raw_device_without_its_note_does_not_pass() {
+    let _alone = alone();
+    let Some(bench) = made("note") else {
+        return;
+    };
+    let server = Server::start(&bench.scratch, &[]);
+    let at = bench.at();
+    let mut writer = Writer::on(&bench.scratch, &server, &at, &["--destroy", &at]);
+    await_kept(&bench.scratch, &server.address, &at, 50);
+    writer.kill();
+    wipe(&at, RAW_DISK_BYTES - (1 << 20), 1 << 20);
+    let judged = verify(&bench.scratch, &server.address, &at, &KIND);
+    let cycle = judged.json();
+    assert_eq!(judged.code, Some(4), "{cycle}");
+    let notes = cycle["notes"].to_string();
+    assert!(
+        notes.contains("note of the test is not on the device"),
         "{cycle}"
     );
 }
@@ -152,7 +186,18 @@ fn what_was_written_over_a_test_on_a_raw_device_is_not_a_loss() {
     let judged = verify(&bench.scratch, &server.address, &at, &KIND);
     assert_eq!(judged.code, Some(4), "{judged:?}");
     assert!(judged.err.contains("another redo log"), "{judged:?}");
+    // A log that is being made has no control information yet.
+    wipe(&at, 0, 32 << 10);
+    let judged = verify(&bench.scratch, &server.address, &at, &KIND);
+    assert_eq!(judged.code, Some(4), "{judged:?}");
+    assert!(judged.err.contains("another redo log"), "{judged:?}");
     crate::program::done("mkfs.ext4", &["-q", "-F", &at]).expect("makes a file system");
+    let judged = verify(&bench.scratch, &server.address, &at, &KIND);
+    assert_eq!(judged.code, Some(4), "{judged:?}");
+    assert!(judged.err.contains("ext4"), "{judged:?}");
+    // A file system is made beside the note of the test.
+    begin(&server, &bench.scratch, &["--abandon"]);
+    crate::program::done("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &at]).expect("makes one");
     let judged = verify(&bench.scratch, &server.address, &at, &KIND);
     assert_eq!(judged.code, Some(4), "{judged:?}");
     assert!(judged.err.contains("ext4"), "{judged:?}");
