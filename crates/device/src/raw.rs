@@ -417,7 +417,9 @@ impl HeldRawDevice {
         Ok(ClearedRawDevice { held: self })
     }
 
-    /// The hold once more, for what is written beside a log: it lasts until both are gone.
+    /// The hold once more, for what is written beside a log: nobody else can claim the device
+    /// until both are gone. The advisory lock, by which others see an owner that lives, ends with
+    /// the first.
     ///
     /// # Errors
     /// The system's.

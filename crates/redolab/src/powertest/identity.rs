@@ -118,33 +118,49 @@ pub fn other_place(before: &Stack, after: &Stack, points: (&str, &str)) -> Optio
     if was != is {
         return Some(format!("the layers were {was}, they are {is}"));
     }
-    // A partition or a volume of the same disk under the same name.
-    let extent = |stack: &Stack| {
-        let top = stack.layers.first();
-        let top = top.filter(|top| top.kind != LayerKind::FileSystem);
-        top.map(|top| {
-            // The kernel's own names change from start to start.
-            let is_named = matches!(top.kind, LayerKind::DeviceMapper | LayerKind::Luks);
-            let volume = top.source.clone().filter(|_| is_named);
-            (top.start_bytes, top.size_bytes, volume)
-        })
-    };
-    let (was, is) = (extent(before), extent(after));
+    let (was, is) = (Extent::of(before), Extent::of(after));
     if was != is {
-        let in_words = |extent: Option<(Option<u64>, Option<u64>, Option<String>)>| {
-            let (start, size, volume) = extent.unwrap_or_default();
-            let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
-            let volume = volume.unwrap_or_default();
-            format!(
-                "{} bytes from byte {} on {volume}",
-                number(size),
-                number(start)
-            )
-        };
-        return Some(format!("it was {}, it is {}", in_words(was), in_words(is)));
+        return Some(format!("it was {was}, it is {is}"));
     }
     let (was, is) = points;
     (was != is).then(|| format!("its file system was mounted at {was}, it is mounted at {is}"))
+}
+
+/// What distinguishes partitions and volumes of one disk; nothing of a file system.
+#[derive(Debug, Default, PartialEq)]
+struct Extent {
+    start_bytes: Option<u64>,
+    size_bytes: Option<u64>,
+    volume: Option<String>,
+}
+
+impl Extent {
+    fn of(stack: &Stack) -> Extent {
+        let top = stack.layers.first();
+        let Some(top) = top.filter(|top| top.kind != LayerKind::FileSystem) else {
+            return Extent::default();
+        };
+        // Other names may change from start to start: those of disks, and of paths to them.
+        let is_volume = top.detail.as_deref().is_some_and(|d| d.starts_with("lvm"));
+        Extent {
+            start_bytes: top.start_bytes,
+            size_bytes: top.size_bytes,
+            volume: top.source.clone().filter(|_| is_volume),
+        }
+    }
+}
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.size_bytes {
+            Some(size) => write!(f, "{size} bytes")?,
+            None => f.write_str("of unknown size")?,
+        }
+        let start = self.start_bytes.map(|start| format!(" from byte {start}"));
+        let volume = self.volume.as_ref().map(|volume| format!(" of {volume}"));
+        let mut parts = [start, volume].into_iter().flatten();
+        parts.try_for_each(|part| f.write_str(&part))
+    }
 }
 
 #[cfg(test)]
@@ -206,12 +222,19 @@ mod tests {
                 start_bytes: start,
                 size_bytes: Some(size),
                 source: Some(volume.to_owned()),
+                detail: volume.contains("vg").then(|| "lvm".to_owned()),
                 ..Layer::new(kind, "sda1")
             };
             part
         };
         let volume = |size, name| part(LayerKind::DeviceMapper, None, size, name);
         let partition = |start, name| part(LayerKind::Partition, Some(start), 9, name);
+        // Names of paths to one disk.
+        let paths = (
+            volume(9, "/dev/mapper/mpatha"),
+            volume(9, "/dev/mapper/mpathb"),
+        );
+        assert_eq!(other_place(&paths.0, &paths.1, ("", "")), None);
         assert_eq!(
             other_place(
                 &partition(1, "/dev/sda1"),
@@ -228,9 +251,9 @@ mod tests {
                 "8 bytes",
             ),
             (
-                volume(9, "/dev/mapper/a"),
-                volume(9, "/dev/mapper/b"),
-                "mapper/b",
+                volume(9, "/dev/mapper/vg-a"),
+                volume(9, "/dev/mapper/vg-b"),
+                "of /dev/mapper/vg-b",
             ),
         ] {
             let found = other_place(&was, &is, ("", "")).expect("another place");

@@ -24,10 +24,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of the smallest block of a log, and of the redo that it holds.
-const SMALLEST_BLOCK: u64 = 512;
-const SMALLEST_PAYLOAD: u64 = SMALLEST_BLOCK - redo::format::BLOCK_HEADER_BYTES as u64;
-
 /// The path by which a test is found again: that of a directory without links; of a device the one
 /// that was typed, since what a link such as /dev/disk/by-id leads to may change at a restart.
 pub(super) fn lasting_path(path: &Path) -> Result<PathBuf, PowerTestError> {
@@ -81,6 +77,11 @@ impl TestSite {
     pub(super) fn take(order: &WriteOrder<'_>) -> Result<TestSite, PowerTestError> {
         let (path, shown) = (&order.path, order.path.display());
         let refused = |what: String| Err(PowerTestError::Refused(what));
+        // About what a log takes: the rest is refused when it was made.
+        let record_max = order.shape.file_bytes / 4;
+        if order.raw.is_none() && u64::from(order.payload_bytes) > record_max {
+            return Err(too_long(order, record_max));
+        }
         if !device::raw::is_block_device(path) {
             if order.destroy.is_some() {
                 return refused(format!(
@@ -168,11 +169,6 @@ impl TestDevice {
                 words::size(needed),
                 words::size(look.bytes())
             )));
-        }
-        // A quarter of a file that has the smallest blocks, which hold the least.
-        let record_max = order.shape.file_bytes / 4 / SMALLEST_BLOCK * SMALLEST_PAYLOAD;
-        if u64::from(order.payload_bytes) > record_max {
-            return Err(too_long(order, record_max));
         }
         let cleared = look.hold().and_then(|held| held.clear(&consent));
         let cleared = cleared.map_err(|e| match e {

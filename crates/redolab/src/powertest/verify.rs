@@ -58,11 +58,12 @@ pub struct JudgedCut {
 /// # Errors
 /// What keeps it from being judged, with what to do.
 pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestError> {
-    // A test can be given up whatever its path is by now.
+    // A test can be given up when its path is in use, or is gone.
     let place = (!order.abandon).then(|| TestedPlace::of(&order.path));
     let place = place.transpose()?;
     let shown = lasting_path(&order.path)?;
-    let mut channel = PowerChannel::connect(&order.server, &order.token)?;
+    let connect = || PowerChannel::connect(&order.server, &order.token);
+    let mut channel = connect()?;
     let request = PowerRequest::List {
         machine_id: machine_id(),
         path: shown.display().to_string(),
@@ -85,7 +86,8 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     check_place(&test, &place, order.cut)?;
     let left = LeftSite::find(&order.path)?;
     let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
-    let acks = fetch(&mut channel, &id)?;
+    // A device that ends its last writes, and a long look at it, take longer than a server waits.
+    let acks = fetch(&mut connect()?, &id)?;
     (order.say)(&format!(
         "Comparing {} acknowledged writes of test {id} with the disk.",
         measure::words::count(acks.len() as u64)
@@ -102,6 +104,7 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
                 .to_owned(),
         );
     }
+    let mut channel = connect()?;
     let answer = ask(
         &mut channel,
         &PowerRequest::Judged(Box::new(judged.clone())),

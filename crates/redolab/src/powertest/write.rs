@@ -5,7 +5,7 @@
 //! noted beside the files and on the server, so that it is never taken for a cut.
 
 use super::acks::{AckSender, SentAcks, ask};
-use super::channel::{HEARTBEAT, PowerChannel, PowerToken};
+use super::channel::{ChannelError, HEARTBEAT, PowerChannel, PowerToken};
 use super::folder::TestFolder;
 use super::identity::{TestedPlace, read_clocks};
 use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote};
@@ -156,13 +156,15 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
     let drawn = LifeId::draw().map_err(PowerTestError::system("drawing an identity"))?;
     let test = TestId(drawn.bytes());
     open_test(order, &place, test, &mut channel)?;
-    let made = {
-        let server = ServerKept::new(&mut channel);
-        site.make(order, test, &|| {
-            server.keep();
-            order.interrupt.requested()
-        })
-    };
+    let server = ServerKept::new(&mut channel);
+    let made = site.make(order, test, &|| {
+        !server.keep() || order.interrupt.requested()
+    });
+    if let Some(broken) = server.broken() {
+        // An answer that comes late would be taken for that of the next request.
+        let _ = site.note_end("the connection to the server broke before it could begin");
+        return Err(broken.into());
+    }
     let begun = made.and_then(|(begun, files)| {
         ask(&mut channel, &PowerRequest::Files(files))?;
         Ok(begun)
@@ -186,21 +188,36 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
 
 /// A server that hears of a writer now and then while it makes its files, which may take longer
 /// than a server waits.
-struct ServerKept<'a>(RefCell<(&'a mut PowerChannel, Instant)>);
+struct ServerKept<'a>(RefCell<KeptChannel<'a>>);
+
+struct KeptChannel<'a> {
+    channel: &'a mut PowerChannel,
+    last: Instant,
+    broken: Option<ChannelError>,
+}
 
 impl<'a> ServerKept<'a> {
     fn new(channel: &'a mut PowerChannel) -> ServerKept<'a> {
-        ServerKept(RefCell::new((channel, Instant::now())))
+        ServerKept(RefCell::new(KeptChannel {
+            channel,
+            last: Instant::now(),
+            broken: None,
+        }))
     }
 
-    fn keep(&self) {
+    /// False where the connection broke; it is not used any more then.
+    fn keep(&self) -> bool {
         let mut kept = self.0.borrow_mut();
-        let (channel, last) = &mut *kept;
-        if last.elapsed() >= HEARTBEAT {
-            // A connection that broke is reported by the next request.
-            let _ = ask(channel, &PowerRequest::Ping);
-            *last = Instant::now();
+        if kept.broken.is_none() && kept.last.elapsed() >= HEARTBEAT {
+            kept.broken = ask(kept.channel, &PowerRequest::Ping).err();
+            kept.last = Instant::now();
         }
+        kept.broken.is_none()
+    }
+
+    /// Why it broke.
+    fn broken(self) -> Option<ChannelError> {
+        self.0.into_inner().broken
     }
 }
 
