@@ -339,9 +339,8 @@ impl Bench {
         match on {
             Medium::FileSystem => bench.mount()?,
             Medium::RawDevice => {
-                let free = done("losetup", &["--find"])?.trim().to_owned();
-                bench.attach(&free)?;
-                bench.device = Some(free);
+                let found = done("losetup", &["--find", "--show", &bench.file()])?;
+                bench.device = Some(found.trim().to_owned());
             }
         }
         Ok(bench)
@@ -392,8 +391,9 @@ impl Bench {
         done("mount", &["-t", "ext4", "-o", "loop", &self.file(), &place]).map(drop)
     }
 
+    /// The same device again: whoever looks at it keeps it for a moment after it was detached.
     fn attach(&self, device: &str) -> Result<(), String> {
-        done("losetup", &[device, &self.file()]).map(drop)
+        tried(|| done("losetup", &[device, &self.file()]))
     }
 
     fn unmount(&self) -> Result<(), String> {
@@ -432,9 +432,14 @@ fn new_disk(fault: Fault, content: Vec<u8>) -> fuse::Shared<Cache> {
 
 /// Somebody may hold it for a moment.
 pub fn unmount(at: &str) -> Result<(), String> {
+    tried(|| done("umount", &[at]))
+}
+
+/// Tries again for two seconds.
+fn tried(mut work: impl FnMut() -> Result<String, String>) -> Result<(), String> {
     let mut last = Ok(());
     for _ in 0..100 {
-        last = done("umount", &[at]).map(drop);
+        last = work().map(drop);
         if last.is_ok() {
             return last;
         }
