@@ -391,7 +391,7 @@ impl Bench {
         done("mount", &["-t", "ext4", "-o", "loop", &self.file(), &place]).map(drop)
     }
 
-    /// The same device again: whoever looks at it keeps it for a moment after it was detached.
+    /// The same device again: a program that looks at it keeps it open after it was detached.
     fn attach(&self, device: &str) -> Result<(), String> {
         tried(|| done("losetup", &[device, &self.file()]))
     }
