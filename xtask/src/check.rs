@@ -166,7 +166,7 @@ const STEPS: &[Step] = &[
         needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
         env: &[("REDO_SCHEDULES", "150")],
-        ..step("schedules", 240, tests(SCHEDULES, &["schedules"]))
+        ..step("schedules", 330, tests(SCHEDULES, &["schedules"]))
     },
 ];
 
