@@ -43,15 +43,14 @@ impl LeftSite {
     /// A path that cannot be opened, or that is in use.
     pub(super) fn find(path: &Path) -> Result<LeftSite, PowerTestError> {
         let shown = path.display();
-        let unjudged = |why: String| Err(PowerTestError::Unjudged(why));
         if device::raw::is_block_device(path) {
             return LeftDevice::find(path).map(LeftSite::Device);
         }
         match TestFolder::find(path)? {
             None => Ok(LeftSite::Gone),
-            Some(folder) if folder.is_locked() => unjudged(format!(
+            Some(folder) if folder.is_locked() => Err(PowerTestError::Unjudged(format!(
                 "{shown}: the writer is still running; cut the power, or end it"
-            )),
+            ))),
             Some(folder) => Ok(LeftSite::Folder(folder)),
         }
     }
