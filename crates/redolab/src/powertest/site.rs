@@ -13,7 +13,7 @@ use super::raw;
 use super::records::TestId;
 use super::write::WriteOrder;
 use crate::safety::{self, PlannedWrites, VolumeRoom};
-use device::raw::{ClearedRawDevice, RawDevice};
+use device::raw::{ClearedRawDevice, RawDevice, RawDeviceRefusal};
 use device::{DeviceError, FileSet, SyncMethod};
 use measure::words::{self, sanitize};
 use redo::engine::LogBuilder;
@@ -162,13 +162,12 @@ impl TestDevice {
         let consent = consent.map_err(|why| PowerTestError::Refused(why.to_string()))?;
         let needed = redo::engine::raw::device_bytes(&order.shape);
         if look.bytes() < needed {
-            return Err(PowerTestError::Refused(format!(
-                "{}: a log of this shape needs {}, and the device has {}; lower --log-file-size or \
-                 --log-groups",
-                look.typed().display(),
-                words::size(needed),
-                words::size(look.bytes())
-            )));
+            let refused = RawDeviceRefusal::TooSmall {
+                path: look.typed().to_owned(),
+                needed,
+                available: look.bytes(),
+            };
+            return Err(PowerTestError::Refused(refused.to_string()));
         }
         let cleared = look.hold().and_then(|held| held.clear(&consent));
         let cleared = cleared.map_err(|e| match e {
