@@ -52,6 +52,9 @@ pub(super) struct Contest {
     lacks_since: Vec<Option<Instant>>,
     /// A log write that takes longer is an outlier.
     outlier: Duration,
+    /// A flush was submitted that [`Contest::look`] has not seen: members that flush unasked may
+    /// have completed it already, and then nothing of them moves any more.
+    unseen: bool,
 }
 
 fn most(to: &AtomicU64, time: Duration) {
@@ -69,6 +72,7 @@ impl Contest {
             begun: None,
             lacks_since: vec![None; members],
             outlier,
+            unseen: false,
         }
     }
 
@@ -80,6 +84,7 @@ impl Contest {
         let Some(begun) = self.begun.take() else {
             return;
         };
+        self.unseen = true;
         let there = lanes.iter().filter(|lane| !lane.has_failed());
         self.running.push_back(Running {
             number,
@@ -90,8 +95,13 @@ impl Contest {
         });
     }
 
+    pub(super) fn has_unseen(&self) -> bool {
+        self.unseen
+    }
+
     /// Takes in what the members have completed by now.
     pub(super) fn look(&mut self, lanes: &[Lane], standing: &Standing) {
+        self.unseen = false;
         let now = Instant::now();
         let cell_of = |member: usize| member / usize::from(standing.table.cell);
         let present = lanes.iter().filter(|lane| !lane.has_failed());

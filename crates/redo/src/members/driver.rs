@@ -35,6 +35,8 @@ pub(super) struct Lane {
     done: Vec<OpCompletion>,
     /// How it was when it was looked at last.
     status: LaneStatus,
+    /// It was different when [`Lane::pump`] returned last.
+    moved: bool,
 }
 
 enum Driver {
@@ -98,6 +100,7 @@ impl Lane {
             driver: Driver::Threads(Vec::new()),
             done: Vec::new(),
             status: LaneStatus::default(),
+            moved: false,
         };
         if !caps.blocking {
             opened.driver = Driver::Caller(device.queue(region)?);
@@ -205,21 +208,28 @@ impl Lane {
         match &mut self.driver {
             Driver::Caller(queue) => submit(&mut driven.lane, &mut **queue),
             Driver::Threads(_) => {
-                self.status = driven.lane.status();
+                let status = driven.lane.status();
                 let ready = driven.lane.is_ready();
                 drop(driven);
+                self.take_in(status);
                 if ready {
                     self.shared.work.ring();
                 }
                 return;
             }
         }
-        self.status = driven.lane.status();
+        let status = driven.lane.status();
+        drop(driven);
+        self.take_in(status);
     }
 
-    /// Takes in what has ended; returns whether anything had.
+    fn take_in(&mut self, status: LaneStatus) {
+        self.moved |= status != self.status;
+        self.status = status;
+    }
+
+    /// Takes in what has ended; returns whether it is in another state than at the last call.
     pub(super) fn pump(&mut self) -> bool {
-        let before = self.status;
         let mut driven = self.shared.lock();
         if let Driver::Caller(queue) = &mut self.driver {
             queue.poll(&mut self.done, false);
@@ -228,8 +238,10 @@ impl Lane {
             }
             submit(&mut driven.lane, &mut **queue);
         }
-        self.status = driven.lane.status();
-        self.status != before
+        let status = driven.lane.status();
+        drop(driven);
+        self.take_in(status);
+        std::mem::take(&mut self.moved)
     }
 }
 

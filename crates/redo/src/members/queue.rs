@@ -275,7 +275,7 @@ impl QueueState {
                 .chain(self.returning.as_mut().map(|returning| &mut returning.lane))
                 .for_each(Lane::halt);
         }
-        let mut any = false;
+        let mut any = self.contest.has_unseen();
         for lane in &mut self.lanes {
             any |= lane.pump();
         }

@@ -12,7 +12,7 @@ use super::super::{Members, Standing};
 use super::*;
 use crate::control::MemberTable;
 use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
-use device::{LogDevice, Piece};
+use device::{LogDevice, NullDevice, Piece};
 use measure::workload::split_mix;
 use std::sync::Mutex as Shared;
 
@@ -366,4 +366,44 @@ fn flushes_follow_writes_unasked_only_where_the_last_write_was_flushed() {
     let flushes: usize = (0..10).map(|_| carry_out(&mut life, false)).sum();
     assert_eq!(flushes, members);
     assert_eq!(carry_out(&mut life, true), members);
+}
+
+#[test]
+fn a_log_write_is_counted_when_it_is_returned_and_not_when_the_next_one_comes() {
+    const IDLE: Duration = Duration::from_millis(50);
+    let mut life = History::begin(0, Planted::none());
+    for round in 1..=4 {
+        carry_out(&mut life, false);
+        // From the second round on the members have flushed already.
+        carry_out(&mut life, true);
+        for stats in &life.standing.stats {
+            assert_eq!(stats.writes.load(Ordering::Relaxed), round);
+            let longest = stats.longest_ns.load(Ordering::Relaxed);
+            assert!(u128::from(longest) < IDLE.as_nanos(), "{longest} ns");
+        }
+        std::thread::sleep(IDLE);
+    }
+}
+
+#[test]
+fn what_a_member_completed_between_two_looks_at_it_is_reported_once() {
+    let device = NullDevice::new(1 << 20, NullDevice::PLAIN);
+    assert!(device.caps().blocking);
+    let memory = (BLOCK * RING, false);
+    let bell = Arc::new(Doorbell::default());
+    let mut lane = Lane::open(0, &device, memory, &bell, Planted::none()).expect("threads");
+    for number in 1..=10 {
+        let upto = Upto {
+            number,
+            bytes: number * BLOCK as u64,
+        };
+        lane.write(upto, true, (upto.bytes, BLOCK), |_, _| {});
+        // It is asked for something else until it has ended.
+        while lane.durable() != upto || !lane.is_idle() {
+            lane.want(number);
+            std::thread::yield_now();
+        }
+        assert!(lane.pump(), "write {number}");
+        assert!(!lane.pump(), "write {number}");
+    }
 }
