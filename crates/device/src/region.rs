@@ -12,6 +12,9 @@ use crate::error::DeviceError;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+mod spare;
 
 /// Smallest page of the machines that this runs on; regions are aligned to it at least.
 pub const PAGE_BYTES: usize = 4096;
@@ -105,6 +108,8 @@ pub struct Region {
     mapped: usize,
     pages: Pages,
     notes: Vec<String>,
+    /// Another region may have the mapping after this one.
+    is_plain: AtomicBool,
 }
 
 // SAFETY: a region is plain memory of the process; no thread owns it.
@@ -119,10 +124,29 @@ impl Region {
     /// # Errors
     /// When the system has no memory.
     pub fn new(len: usize) -> Result<Region, DeviceError> {
-        let mut region = Region::map(len, PAGE_BYTES, MapFlags::empty())?;
-        region.populate().map_err(|e| region.no_memory(e))?;
-        region.pages = Pages::Normal;
+        let mapped = len.max(1).div_ceil(PAGE_BYTES) * PAGE_BYTES;
+        let region = match spare::take(mapped) {
+            Some(base) => Region::of(base, len, mapped),
+            None => {
+                let region = Region::map(len, PAGE_BYTES, MapFlags::empty())?;
+                region.populate().map_err(|e| region.no_memory(e))?;
+                region
+            }
+        };
+        region.is_plain.store(true, Ordering::Relaxed);
         Ok(region)
+    }
+
+    /// Of a mapping that nobody else has.
+    fn of(base: NonNull<u8>, len: usize, mapped: usize) -> Region {
+        Region {
+            base,
+            len: len.max(1),
+            mapped,
+            pages: Pages::Normal,
+            notes: Vec::new(),
+            is_plain: false.into(),
+        }
     }
 
     /// At least as many bytes as `bytes` has, in normal pages, beginning with these.
@@ -165,6 +189,7 @@ impl Region {
             Region::new(len)?
         };
         if options.lock {
+            region.is_plain.store(false, Ordering::Relaxed);
             // SAFETY: locks our own mapping.
             let locked = unsafe { rustix::mm::mlock(region.base().cast(), region.mapped) };
             if let Err(errno) = locked {
@@ -250,13 +275,8 @@ impl Region {
             give_back(base.add(mapped), spare - before);
             base
         };
-        Ok(Region {
-            base: NonNull::new(base).expect("mmap never returns null"),
-            len: len.max(1),
-            mapped,
-            pages: Pages::Normal,
-            notes: Vec::new(),
-        })
+        let base = NonNull::new(base).expect("mmap never returns null");
+        Ok(Region::of(base, len, mapped))
     }
 
     /// Has the system find every page now, not in somebody's commit.
@@ -287,6 +307,7 @@ impl Region {
     /// # Errors
     /// What the system says.
     pub(crate) fn keep_from_children(&self) -> Result<(), Errno> {
+        self.is_plain.store(false, Ordering::Relaxed);
         // SAFETY: the advice changes no byte of our own mapping, and this process keeps it.
         unsafe { rustix::mm::madvise(self.base().cast(), self.mapped, Advice::LinuxDontFork) }
     }
@@ -410,6 +431,10 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // Nobody has the mapping any more.
+        if *self.is_plain.get_mut() && spare::keep(self.base, self.mapped) {
+            return;
+        }
         // SAFETY: the mapping is ours and no queue holds it any more.
         let unmapped = unsafe { rustix::mm::munmap(self.base().cast(), self.mapped) };
         debug_assert!(unmapped.is_ok(), "unmapping our own memory cannot fail");
