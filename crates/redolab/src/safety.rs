@@ -233,7 +233,8 @@ impl Refusal {
         match self {
             Refusal::Busy { utilisation_pct } => {
                 format!(
-                    "the device was {utilisation_pct:.1} % busy with work of other processes before"
+                    "the device was {utilisation_pct:.1} % busy with work of other processes before \
+                     the run"
                 )
             }
             Refusal::Held(all) => {

@@ -173,7 +173,11 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let every = ((high - low) / 8.0).floor() as usize + 1;
     for decade in ((low.floor() as i32)..=(high.ceil() as i32)).step_by(every) {
         for step in steps {
-            let value = step * 10f64.powi(decade);
+            // 3 / 10 is 0.3, and 3 * 0.1 is not.
+            let value = match decade {
+                ..0 => step / 10f64.powi(-decade),
+                _ => step * 10f64.powi(decade),
+            };
             let at = value.log10();
             if at >= low - 1e-6 && at <= high + 1e-6 {
                 out.push(value);
@@ -201,6 +205,9 @@ mod tests {
         assert_eq!(ticks, ["0.0", "90.0", "99.0", "99.9", "100.0"]);
         let log = Scale::fit(Kind::Log, [8e4, 3e9].into_iter(), 0.0, 100.0);
         assert!(log.ticks().contains(&1e6) && log.ticks().len() >= 4);
+        let ratios = Scale::fit(Kind::Log, [0.11, 9.0].into_iter(), 0.0, 100.0);
+        let ticks: Vec<String> = ratios.ticks().iter().map(f64::to_string).collect();
+        assert_eq!(ticks, ["0.1", "0.3", "1", "3", "10"]);
     }
 
     #[test]

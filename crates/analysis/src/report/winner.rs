@@ -182,35 +182,44 @@ fn banner(c: &Comparison, run: usize) -> String {
     )
 }
 
-/// What stands against reading the figures as they are.
+/// Doubts that are in sight at once: with more, the drawing ends below the first screen.
+const DOUBTS: usize = 2;
+
+/// Why the figures may not mean what they seem to; those behind the first ones unfold.
 fn doubts(c: &Comparison) -> String {
-    let mut lines: Vec<String> = c.notices.iter().take(4).map(|n| esc(n)).collect();
-    let problems: Vec<String> = c
-        .runs
-        .iter()
-        .filter_map(|r| Some((r, r.problems.first()?)))
-        .take(2)
-        .map(|(r, p)| {
-            format!(
-                "{}: {} <a href=\"#runs\">Runs</a>",
-                esc(&r.name),
-                esc(&p.detail)
-            )
-        })
-        .collect();
-    lines.extend(problems);
+    let mut lines: Vec<String> = c.notices.iter().map(|n| esc(n)).collect();
+    let problems = c.runs.iter().filter_map(|r| Some((r, r.problems.first()?)));
+    lines.extend(problems.map(|(r, p)| {
+        format!(
+            "{}: {}. <a href=\"#runs\">Runs</a>",
+            esc(&r.name),
+            esc(p.detail.trim_end_matches('.'))
+        )
+    }));
     let not = c.not_compared.iter().take(2);
     lines.extend(not.map(|n| {
         format!(
-            "Not comparable: {}, {} <a href=\"#not-compared\">All</a>",
+            "Not comparable: {}, {}. <a href=\"#not-compared\">All</a>",
             esc(&n.what),
-            esc(&n.why)
+            esc(n.why.trim_end_matches('.'))
         )
     }));
-    let lines = lines.iter();
-    lines
-        .map(|line| format!("<p class=\"warn\">{line}</p>\n"))
-        .collect()
+    let warn = |lines: &[String]| -> String {
+        let lines = lines.iter();
+        lines
+            .map(|line| format!("<p class=\"warn\">{line}</p>\n"))
+            .collect()
+    };
+    let (shown, others) = lines.split_at(DOUBTS.min(lines.len()));
+    match others {
+        [] | [_] => warn(&lines),
+        _ => format!(
+            "{}<details class=\"more\"><summary>{} more of these</summary>\n{}</details>\n",
+            warn(shown),
+            others.len(),
+            warn(others)
+        ),
+    }
 }
 
 /// The runs at the load with the highest throughput, in absolute values.

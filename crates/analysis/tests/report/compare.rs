@@ -280,6 +280,31 @@ fn ten_differences_come_first_and_clipped_intervals_are_arrows() {
     assert!(scale_at_top < clipped.find("class=\"mk\"").expect("lines"));
 }
 
+#[test]
+fn many_doubts_leave_the_first_screen_to_the_drawing_and_none_is_left_out() {
+    let mut c = sound(Some(6));
+    let doubts = |html: &str| {
+        let above = html
+            .split("aria-labelledby=\"top1-t")
+            .next()
+            .expect("a page");
+        let (shown, folded) = above
+            .split_once("<details class=\"more\">")
+            .unwrap_or((above, ""));
+        [shown, folded].map(|part| part.matches("<p class=\"warn\">").count())
+    };
+    c.not_compared.clear();
+    c.runs.iter_mut().for_each(|run| run.problems.clear());
+    for all in 0..8_usize {
+        c.notices = (0..all).map(|n| format!("Doubt number {n}.")).collect();
+        let html = compare::html(&c, &[]);
+        let expected = if all > 3 { [2, all - 2] } else { [all, 0] };
+        assert_eq!(doubts(&html), expected, "{all} doubts");
+        let in_sight = format!("<summary>{} more of these</summary>", all.saturating_sub(2));
+        assert_eq!(html.contains(&in_sight), all > 3);
+    }
+}
+
 /// The axes of both maps begin and end at the same values.
 #[test]
 fn maps_that_are_compared_have_one_scale() {
