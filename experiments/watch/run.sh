@@ -2,7 +2,8 @@
 # Commits of a private PostgreSQL (log in the page cache) and a private MariaDB (direct log), with and
 # without `redolab watch`, in turns A B B A, every second round B A A B. Prints CSV: the cell, the
 # round, and commits per second and mean commit latency (ms) of both chunks without and both with.
-#   run.sh DIRECTORY [ROUNDS [SECONDS]]
+#   run.sh DIRECTORY [ROUNDS [SECONDS [CELL [FIRST]]]]
+# With CELL only this one, with FIRST its rounds are numbered from there: more rounds of one cell.
 # The servers' data is made in DIRECTORY and removed. REDOLAB names the binary (a release build by
 # default), REDOLAB_POSTGRES_BIN the folder of PostgreSQL's programs. It needs root; the servers run as
 # nobody. Nothing else should run meanwhile.
@@ -11,6 +12,9 @@ shopt -s inherit_errexit
 directory=$1
 rounds=${2:-20}
 seconds=${3:-3}
+cells=('mariadb direct 5000' 'mariadb direct max' 'postgres buffered 5000' 'postgres buffered max')
+[ -z "${4:-}" ] || cells=("$4")
+first=${5:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 redolab=${REDOLAB:-$root/target/release/redolab}
@@ -97,8 +101,8 @@ turn() {
 }
 
 echo "cell,round,off_1,off_2,on_1,on_2,off_ms_1,off_ms_2,on_ms_1,on_ms_2"
-for round in $(seq "$rounds"); do
-    for cell in 'mariadb direct 5000' 'mariadb direct max' 'postgres buffered 5000' 'postgres buffered max'; do
+for round in $(seq "$first" $((first + rounds - 1))); do
+    for cell in "${cells[@]}"; do
         turn "$round" "$cell"
     done
 done
