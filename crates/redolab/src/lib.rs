@@ -22,6 +22,7 @@ pub mod last_resort;
 pub mod observe;
 pub mod output;
 pub mod powertest;
+mod raw_consent;
 pub mod safety;
 pub mod signals;
 pub mod store;

@@ -9,8 +9,8 @@ use super::Failure;
 use super::console::{Console, ConsolePhase};
 use super::site::Site;
 use crate::cleanup::{self, WorkFolder};
+use crate::raw_consent::{NoConsent, consented};
 use crate::safety::{Room, VolumeRoom};
-use device::DeviceError;
 use device::file::Directory;
 use device::raw::{self, Consent};
 use measure::stack::Stack;
@@ -163,30 +163,11 @@ impl TargetPlace {
 }
 
 fn device(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
-    let look = raw::RawDevice::at(path).map_err(not_permitted)?;
-    // In use comes first: no repetition of a path helps there.
-    let consent = look.check().and_then(|()| look.consent(destroy));
-    let consent = consent.map_err(|refused| Failure::Unusable(refused.to_string()))?;
-    Ok(TargetPlace::Device(Box::new(look), Box::new(consent)))
-}
-
-/// What to do where the system does not let this process open a raw device.
-fn not_permitted(error: DeviceError) -> Failure {
-    let DeviceError::Io { source, .. } = &error else {
-        return error.into();
-    };
-    if source.kind() != std::io::ErrorKind::PermissionDenied {
-        return error.into();
+    match consented(path, destroy) {
+        Ok((look, consent)) => Ok(TargetPlace::Device(Box::new(look), Box::new(consent))),
+        Err(NoConsent::Refused(why)) => Err(Failure::Unusable(why)),
+        Err(NoConsent::Device(error)) => Err(error.into()),
     }
-    let advice = match rustix::process::geteuid().is_root() {
-        // Root is refused by what confines it.
-        true => {
-            "this process runs as root, so a container or control group keeps it from the device: \
-             run redolab outside of it, or pass the device to the container (docker run --device)"
-        }
-        false => "run redolab as root (sudo), or as a member of the group that owns the device",
-    };
-    Failure::Unusable(format!("{error}; {advice}"))
 }
 
 /// The directory that a target path names.

@@ -12,8 +12,9 @@ use super::messages::{RawFileShape, TestedFiles, TestedLog};
 use super::raw;
 use super::records::TestId;
 use super::write::WriteOrder;
+use crate::raw_consent::{NoConsent, consented};
 use crate::safety::{self, PlannedWrites, VolumeRoom};
-use device::raw::{ClearedRawDevice, RawDevice, RawDeviceRefusal};
+use device::raw::{ClearedRawDevice, RawDeviceRefusal};
 use device::{DeviceError, FileSet, SyncMethod};
 use measure::words::{self, sanitize};
 use redo::engine::LogBuilder;
@@ -154,12 +155,11 @@ impl TestSite {
 
 impl TestDevice {
     fn take(order: &WriteOrder<'_>) -> Result<TestDevice, PowerTestError> {
-        let look = RawDevice::at(&order.path)?;
-        // In use comes first: no repetition of a path helps there.
-        let consent = look
-            .check()
-            .and_then(|()| look.consent(order.destroy.as_deref()));
-        let consent = consent.map_err(|why| PowerTestError::Refused(why.to_string()))?;
+        let consented = consented(&order.path, order.destroy.as_deref());
+        let (look, consent) = consented.map_err(|no| match no {
+            NoConsent::Refused(why) => PowerTestError::Refused(why),
+            NoConsent::Device(error) => error.into(),
+        })?;
         let needed = redo::engine::raw::device_bytes(&order.shape);
         if look.bytes() < needed {
             let refused = RawDeviceRefusal::TooSmall {
