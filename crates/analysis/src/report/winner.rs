@@ -214,7 +214,7 @@ fn doubts(c: &Comparison) -> String {
     match others {
         [] | [_] => warn(&lines),
         _ => format!(
-            "{}<details class=\"more\"><summary>{} more of these</summary>\n{}</details>\n",
+            "{}<details class=\"doubts\"><summary>{} more of these</summary>\n{}</details>\n",
             warn(shown),
             others.len(),
             warn(others)

@@ -281,7 +281,7 @@ fn ten_differences_come_first_and_clipped_intervals_are_arrows() {
 }
 
 #[test]
-fn many_doubts_leave_the_first_screen_to_the_drawing_and_none_is_left_out() {
+fn many_doubts_leave_the_first_screen_to_the_drawing_and_no_notice_is_left_out() {
     let mut c = sound(Some(6));
     let doubts = |html: &str| {
         let above = html
@@ -289,7 +289,7 @@ fn many_doubts_leave_the_first_screen_to_the_drawing_and_none_is_left_out() {
             .next()
             .expect("a page");
         let (shown, folded) = above
-            .split_once("<details class=\"more\">")
+            .split_once("<details class=\"doubts\">")
             .unwrap_or((above, ""));
         [shown, folded].map(|part| part.matches("<p class=\"warn\">").count())
     };

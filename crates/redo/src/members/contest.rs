@@ -169,8 +169,12 @@ impl Contest {
         standing.acknowledged_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// A member has returned: what it lacked while it was stale does not count.
+    /// A member has returned: what it lacked while it was stale does not count, nor does what it
+    /// had not completed when it was given up.
     pub(super) fn returned(&mut self, member: usize) {
+        for running in &mut self.running {
+            running.left &= !(1 << member);
+        }
         self.lacks_since[member] = None;
     }
 
