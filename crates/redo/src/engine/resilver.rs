@@ -79,8 +79,13 @@ fn run(work: &ResilverWork, stop: &AtomicBool) {
         pause: work.pause,
     };
     let mut retries = vec![first; work.devices.len()];
-    while !stop.load(Ordering::SeqCst) {
+    loop {
+        // Before it looks whether it is to stop, which is stored before the bell is rung: read
+        // afterwards, the word could have that ring in it already, and nothing would end the sleep.
         let seen = work.standing.news.read();
+        if stop.load(Ordering::SeqCst) {
+            return;
+        }
         let now = Instant::now();
         let mut next: Option<Instant> = None;
         let left: Vec<usize> = work.standing.left_behind().collect();
@@ -172,5 +177,31 @@ impl ResilverWork {
                 false
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "shuttle"))]
+mod schedules {
+    use super::*;
+    use crate::control::MemberTable;
+
+    /// In every order of its steps and of those of the thread that drops it. A thread that is rung
+    /// for before it sleeps, and sleeps all the same, is a deadlock, which shuttle reports.
+    #[test]
+    fn the_thread_ends_whenever_it_is_dropped() {
+        shuttle::check_dfs(
+            || {
+                let table = MemberTable::new(2, 1).expect("members");
+                let work = ResilverWork {
+                    standing: Standing::new(table),
+                    held: Weak::new(),
+                    core: Weak::new(),
+                    devices: vec![(None, "a".into()), (None, "b".into())],
+                    pause: Duration::ZERO,
+                };
+                drop(ResilverThread::start(work).expect("a thread"));
+            },
+            None,
+        );
     }
 }
