@@ -56,11 +56,11 @@ fn observed_log(
     (data, log, seen)
 }
 
-/// Redo that nobody waits for, 4 MiB, a pause, and one commit that waits.
-fn stream_and_wait(log: &Log) {
+/// Records that nobody waits for, 16 kB each, a pause, and one commit that waits.
+fn stream_and_wait(log: &Log, records: u32) {
     let mut session = log.session();
     let mut last = log.written();
-    for _ in 0..256 {
+    for _ in 0..records {
         last = session.append(&[&[7; 16_000]]).expect("open");
         session.commit(CommitMode::NOWAIT_IMMEDIATE).expect("open");
     }
@@ -78,7 +78,7 @@ fn operations_are_counted_as_the_device_counts_them() {
             let (device, log, seen) = observed_log(&scratch, log_writer, method);
             // What opening did.
             let before = device.counts();
-            stream_and_wait(&log);
+            stream_and_wait(&log, 256);
             log.flush().expect("open");
             let (counts, seen) = (device.counts(), seen.lock().expect("whole"));
             let device_writes = counts.writes - before.writes;
@@ -114,13 +114,14 @@ fn the_time_for_which_a_flush_was_deferred_is_no_time_of_the_log_write() {
     for log_writer in WRITERS {
         let scratch = Scratch::new();
         let (_device, log, seen) = observed_log(&scratch, log_writer, SyncMethod::Buffered);
-        stream_and_wait(&log);
+        // After 64 log writes a flush would come by itself.
+        stream_and_wait(&log, 60);
         let seen = seen.lock().expect("whole");
         let (last, before) = seen.durable.split_last().expect("log writes");
         assert_eq!(last.deferred_ns, 0, "{log_writer}: somebody waited for it");
-        let deferred = before.iter().filter(|write| write.deferred_ns >= pause);
-        assert!(deferred.count() * 2 > before.len(), "{log_writer}");
+        assert!(!before.is_empty(), "{log_writer}");
         for write in before {
+            assert!(write.deferred_ns >= pause, "{log_writer}: {write:?}");
             let stations = write.stations;
             let waited = stations.durable_ns - stations.written_ns;
             assert!(write.deferred_ns <= waited, "{log_writer}: {write:?}");
