@@ -300,8 +300,8 @@ fn many_doubts_leave_the_first_screen_to_the_drawing_and_no_notice_is_left_out()
         let html = compare::html(&c, &[]);
         let expected = if all > 3 { [2, all - 2] } else { [all, 0] };
         assert_eq!(doubts(&html), expected, "{all} doubts");
-        let in_sight = format!("<summary>{} more of these</summary>", all.saturating_sub(2));
-        assert_eq!(html.contains(&in_sight), all > 3);
+        let summary = format!("<summary>{} more of these</summary>", all.saturating_sub(2));
+        assert_eq!(html.contains(&summary), all > 3);
     }
 }
 

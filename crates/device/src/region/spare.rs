@@ -10,9 +10,9 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 
 /// A larger mapping is given back to the system.
-pub(super) const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 256 << 10;
 /// Mappings that a thread keeps at most.
-pub(super) const KEPT: usize = 16;
+const KEPT: usize = 16;
 
 struct Spare {
     base: NonNull<u8>,
