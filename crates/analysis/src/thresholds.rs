@@ -204,6 +204,8 @@ thresholds! {
     little_tolerance_pct,
     /// Writes of others.
     background_write_pct,
+    /// Flush that no device can carry out, microseconds.
+    flush_floor_us,
     /// Growth of a flush that is too small to be believed.
     flush_growth_ratio,
     /// Ratio of write sizes over which it is looked at.

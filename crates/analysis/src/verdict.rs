@@ -7,7 +7,7 @@
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::production::shown;
-use crate::findings::{BUCKET, DECLARED, FindingAxis, REFUTED, TESTED, axis};
+use crate::findings::{BUCKET, DECLARED, FAST_FLUSH, FindingAxis, REFUTED, TESTED, axis};
 use crate::rows::{COMMITS, rows_of};
 use measure::judgement::{
     Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
@@ -21,7 +21,9 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
     let durability = durability(findings);
     let unjudged = unjudged_needs(findings, need);
     let performance = performance(findings, need, &unjudged);
-    let believed = believed(run, findings) && unjudged.is_empty();
+    // A test of this stack says more about its flushes than their time.
+    let doubted = has(findings, FAST_FLUSH) && durability != Durability::Tested;
+    let believed = believed(run, findings) && unjudged.is_empty() && !doubted;
     let answer = answer(findings, durability, performance, believed);
     let mut scope = scope;
     for text in not_judged(run, durability, &unjudged, has(findings, BUCKET)) {
@@ -251,7 +253,9 @@ fn summary(
                 let found = reasons.iter().find(|f| f.id == SUSTAINED);
                 found.map(|f| f.claim.trim_end_matches('.').to_owned())
             };
+            let fast = reasons.iter().find(|f| f.id == FAST_FLUSH);
             let why = first(FindingAxis::Validity, Weight::Caution)
+                .or_else(|| fast.map(|f| f.claim.trim_end_matches('.').to_owned()))
                 .or_else(sustained)
                 .unwrap_or_else(|| match rows_of(run, COMMITS).is_empty() {
                     true => "the figures that the need refers to were not measured".to_owned(),

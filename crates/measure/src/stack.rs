@@ -224,6 +224,9 @@ pub struct ControllerCache {
     /// Some volume writes back whatever its battery says (`AWB`, no-battery write cache).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced_write_back: Option<bool>,
+    /// Its cache is switched off, so that writes wait for the disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_through: Option<bool>,
     /// The caches of the disks behind it are on: nothing protects those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive_caches: Option<bool>,

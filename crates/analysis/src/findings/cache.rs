@@ -55,7 +55,7 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
                 describe(disk),
                 match disk.fua {
                     Some(true) =>
-                        ", which supports forced unit access (FUA): a durable write can be one request",
+                        ", which offers forced unit access (FUA); whether that is faster than a flush is measured, not offered",
                     Some(false) =>
                         ", without forced unit access (FUA): each durable write is a write and a flush",
                     None => "",

@@ -2,6 +2,7 @@
 
 use super::catalogue;
 use super::disk::disks;
+use super::mounts::is_dax;
 use super::note::Note;
 use super::protection::is_protected;
 use super::{Bad, Caution, Good, Info};
@@ -9,6 +10,7 @@ use crate::format;
 use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{AuditStatus, FloorRow, FlushAudit, NfsRequests, Row, Run};
+use measure::stack::{Layer, LayerKind};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     audit(run, notes);
@@ -18,7 +20,9 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let has_disks = disks(stack).next().is_some();
     let kept = has_disks && disks(stack).all(|d| is_protected(stack, d));
     let suspects_direct = stack.hypervisor.is_some() || (has_disks && !kept);
-    let _ = flat(run, "buffered", t, notes) || (suspects_direct && flat(run, "direct", t, notes));
+    let _ = fast(run, t, notes)
+        || flat(run, "buffered", t, notes)
+        || (suspects_direct && flat(run, "direct", t, notes));
 }
 
 fn audit(run: &Run, notes: &mut Vec<Note>) {
@@ -94,6 +98,103 @@ fn rank(status: AuditStatus) -> u8 {
         AuditStatus::Unavailable => 2,
         AuditStatus::Missing => 3,
     }
+}
+
+/// How the kernel has to make writes durable on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sends {
+    /// It sends a flush: the cache is a write-back cache, or is not known.
+    Flush,
+    /// It sends none: the write itself is durable (write-through caches, DAX, servers).
+    WriteOnly,
+}
+
+/// `None` for targets without a medium, of which other findings say so.
+fn sends(run: &Run) -> Option<Sends> {
+    use LayerKind as K;
+    let stack = &run.target.stack;
+    let of_kind = |kinds: &[LayerKind]| stack.layers.iter().any(|l| kinds.contains(&l.kind));
+    if run.target.kind == "null" || of_kind(&[K::MemoryFileSystem, K::Zram, K::RamDisk]) {
+        return None;
+    }
+    let writes_through =
+        |l: &Layer| l.write_cache.as_deref() == Some("write through") || behind_dax(l);
+    let by_itself = match disks(stack).next() {
+        Some(_) => disks(stack).all(writes_through) || stack.layers.iter().any(is_dax),
+        // A server may make a direct write durable before it answers.
+        None => of_kind(&[K::NetworkFileSystem]),
+    };
+    Some(match by_itself {
+        true => Sends::WriteOnly,
+        false => Sends::Flush,
+    })
+}
+
+/// Persistent memory is flushed by the processor.
+fn behind_dax(disk: &Layer) -> bool {
+    disk.detail.as_deref() == Some("pmem")
+}
+
+/// Timed flushes: whose, the mean write before one, and its own mean, nanoseconds. Where a write
+/// is durable by itself nothing is flushed behind it, and no flush was timed.
+fn timed_flushes(run: &Run) -> Vec<(String, f64, f64)> {
+    let mut out: Vec<(String, f64, f64)> = Vec::new();
+    for f in run.floor.iter().filter(|f| f.pre_written) {
+        out.push((f.sync_method.clone(), f.write_mean_ns, f.flush_mean_ns));
+    }
+    for row in &run.rows {
+        if let Some(flush) = row.watched.as_ref().and_then(|w| w.flush.as_ref()) {
+            let write = row.watched.as_ref().and_then(|w| w.write_call.as_ref());
+            let write_ns = write.map_or(0.0, |w| w.mean_ns);
+            out.push(("the watched log".to_owned(), write_ns, flush.mean_ns));
+        }
+        if let Some(server) = &row.server
+            && let Some(sync_ms) = server.sync_ms
+        {
+            let write_ns = server.write_ms.unwrap_or(0.0) * 1e6;
+            out.push(("the server's log".to_owned(), write_ns, sync_ms * 1e6));
+        }
+    }
+    out.retain(|(_, _, flush_ns)| *flush_ns > 0.0);
+    out
+}
+
+/// Says so, and `true`, where flushes end sooner than a device can carry them out.
+fn fast(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) -> bool {
+    let Some(sends) = sends(run) else {
+        return false;
+    };
+    let time = |(_, write_ns, flush_ns): &(String, f64, f64)| match sends {
+        Sends::Flush => *flush_ns,
+        Sends::WriteOnly => write_ns + flush_ns,
+    };
+    let timed = timed_flushes(run);
+    let fastest = timed.iter().min_by(|a, b| time(a).total_cmp(&time(b)));
+    let Some(fastest) = fastest else {
+        return false;
+    };
+    let (ns, limit) = (time(fastest), &t.flush_floor_us);
+    if ns >= limit.value * 1e3 {
+        return false;
+    }
+    let what = match sends {
+        Sends::Flush => {
+            "A flush takes {time} ({method}), although the kernel has to send the device one"
+        }
+        Sends::WriteOnly => "A write with its flush takes {time} ({method})",
+    };
+    let what = what
+        .replace("{time}", &format::latency(ns))
+        .replace("{method}", &fastest.0);
+    let claim = format!(
+        "{what}: no device answers that fast, so something drops flushes, and acknowledged commits may be lost."
+    );
+    notes.push(
+        Note::of(&catalogue::DURABILITY_FAST_FLUSH, Caution, claim)
+            .number("flush_us", ns / 1e3)
+            .limit(format!("under {} us", format::digits(limit.value)), limit),
+    );
+    true
 }
 
 /// Says so, and `true`, where a flush takes hardly longer with far more to make durable: something

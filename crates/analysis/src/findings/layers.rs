@@ -1,9 +1,11 @@
 //! What the layers below the path mean for durability: media in memory, network and user-space
-//! file systems, copy on write, mount options, loop devices, hypervisors, preloaded libraries.
+//! file systems, copy on write, loop devices, hypervisors, preloaded libraries.
 //!
-//! Looks at kinds, names and options only; disks and their caches are in `cache`.
+//! Looks at kinds, names and properties only; mount options are in `mounts`, disks and their caches
+//! in `cache`.
 
 use super::catalogue;
+use super::mounts::{self, place};
 use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
@@ -24,8 +26,9 @@ pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
     }
     for layer in &stack.layers {
         kind(layer, notes);
-        options(layer, notes);
+        mounts::collect(layer, notes);
     }
+    without_dax(stack, notes);
     machine(stack, notes);
 }
 
@@ -62,8 +65,53 @@ fn kind(layer: &Layer, notes: &mut Vec<Note>) {
             let advice = "zfs get sync,volblocksize on the volume's data set; use a plain device for redo.";
             notes.push(copy_on_write(&layer.name, advice));
         }
+        K::Disk if is_memory(layer) => notes.push(volatile(layer)),
+        K::Disk if has(layer, &["provider=e820"]) => notes.push(unproven_memory(layer)),
         K::Luks | K::Partition | K::Disk => {}
     }
+}
+
+/// Disks that a driver or a target makes of memory, by the model that they report.
+fn is_memory(disk: &Layer) -> bool {
+    const MODELS: &[&str] = &["scsi_debug", "RAMDISK-MCP", "RAMDISK-DR"];
+    let model = disk.model.as_deref().unwrap_or_default().trim();
+    MODELS.contains(&model)
+}
+
+fn unproven_memory(layer: &Layer) -> Note {
+    Note::of(
+        &catalogue::STACK_UNPROVEN_MEMORY,
+        Caution,
+        format!(
+            "{} is memory that the firmware's map or the boot option memmap calls persistent: memmap makes such a device of plain memory, which is lost with the power.",
+            layer.name
+        ),
+    )
+}
+
+/// Persistent memory below a file system that does not map it directly.
+fn without_dax(stack: &Stack, notes: &mut Vec<Note>) {
+    let is_pmem = |l: &Layer| l.detail.as_deref() == Some("pmem");
+    let Some(memory) = stack.disks().find(|disk| is_pmem(disk)) else {
+        return;
+    };
+    let system = stack
+        .layers
+        .iter()
+        .find(|l| l.kind == LayerKind::FileSystem);
+    let Some(system) = system.filter(|l| !mounts::is_dax(l)) else {
+        return;
+    };
+    notes.push(Note::of(
+        &catalogue::STACK_NO_DAX,
+        Info,
+        format!(
+            "{} is {} on persistent memory ({}) without dax: writes go through the page cache or the block layer, so the floor is not that of the memory.",
+            place(system),
+            system.name,
+            memory.name
+        ),
+    ));
 }
 
 fn volatile(layer: &Layer) -> Note {
@@ -171,10 +219,20 @@ fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
         Note::of(
             &catalogue::STACK_MAPPER,
             Caution,
-            format!(
-                "{} is a device-mapper {target} target: every commit passes through it.",
-                layer.name
-            ),
+            match layer
+                .options
+                .iter()
+                .find_map(|o| o.strip_prefix("cache_mode="))
+            {
+                Some(mode) => format!(
+                    "{} is a {target} device in mode {mode}: every commit passes through it.",
+                    layer.name
+                ),
+                None => format!(
+                    "{} is a device-mapper {target} target: every commit passes through it.",
+                    layer.name
+                ),
+            },
         )
         .advice(advice),
     );
@@ -190,64 +248,6 @@ fn md(layer: &Layer, notes: &mut Vec<Note>) {
                 format!("{} is {level}: a small log write reads and rewrites parity, and a crash during it can leave the stripe inconsistent.", layer.name),
             ),
         );
-    }
-}
-
-fn options(layer: &Layer, notes: &mut Vec<Note>) {
-    const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "sync=disabled"];
-    let is_network = layer.kind == LayerKind::NetworkFileSystem;
-    if let Some(option) = find(layer, OFF) {
-        notes.push(Note::of(
-            &catalogue::MOUNT_BARRIER_OFF,
-            Bad,
-            format!(
-                "{} is mounted with {option}: flushes never reach the device.",
-                place(layer)
-            ),
-        ));
-    }
-    if layer.kind == LayerKind::Overlay && has(layer, &["volatile"]) {
-        notes.push(
-            Note::of(
-                &catalogue::MOUNT_BARRIER_OFF,
-                Bad,
-                format!(
-                    "{} is an overlay mounted volatile: every sync is dropped.",
-                    place(layer)
-                ),
-            )
-            .rule_from(
-                "overlayfs volatile omits all syncs",
-                "Linux Documentation/filesystems/overlayfs",
-            )
-            .advice("Put redo on a volume mounted outside the overlay."),
-        );
-    }
-    if is_network && let Some(option) = find(layer, &["soft", "softerr"]) {
-        notes.push(
-            Note::of(
-                &catalogue::MOUNT_SOFT,
-                Bad,
-                format!("{} is mounted {option}: after a time-out a write fails or is lost, but the log continues.", place(layer)),
-            )
-            .maybe("timeo", number_of(layer, "timeo="))
-            .maybe("retrans", number_of(layer, "retrans=")),
-        );
-    }
-    if is_network
-        && let Some(option) = find(
-            layer,
-            &["cache=loose", "cache=mmap", "cache=fscache", "async"],
-        )
-    {
-        notes.push(Note::of(
-            &catalogue::MOUNT_LOOSE_CACHE,
-            Caution,
-            format!(
-                "{} is mounted {option}: the client may acknowledge a write before the server has it.",
-                place(layer)
-            ),
-        ));
     }
 }
 
@@ -284,28 +284,9 @@ fn machine(stack: &Stack, notes: &mut Vec<Note>) {
 }
 
 fn has(layer: &Layer, names: &[&str]) -> bool {
-    find(layer, names).is_some()
-}
-
-fn find<'a>(layer: &'a Layer, names: &[&str]) -> Option<&'a str> {
-    layer
-        .options
-        .iter()
-        .map(String::as_str)
-        .find(|o| names.contains(o))
-}
-
-fn number_of(layer: &Layer, prefix: &str) -> Option<f64> {
-    layer
-        .options
-        .iter()
-        .find_map(|o| o.strip_prefix(prefix)?.parse().ok())
+    layer.options.iter().any(|o| names.contains(&o.as_str()))
 }
 
 fn backing(layer: &Layer) -> &str {
     layer.backing.as_deref().unwrap_or("(unknown)")
-}
-
-fn place(layer: &Layer) -> &str {
-    layer.mount_point.as_deref().unwrap_or(&layer.name)
 }

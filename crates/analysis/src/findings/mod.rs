@@ -20,6 +20,7 @@ pub(crate) mod latency;
 mod layers;
 mod little;
 mod load;
+mod mounts;
 pub mod need;
 mod note;
 mod peaks;
@@ -56,6 +57,8 @@ pub enum FindingAxis {
 
 /// Id of the finding that a soak drained burst credits.
 pub const BUCKET: &str = catalogue::STEADY_BUCKET.id;
+/// Id of the finding that flushes end sooner than a device can carry them out.
+pub const FAST_FLUSH: &str = catalogue::DURABILITY_FAST_FLUSH.id;
 /// Id of the finding that a power test passed.
 pub const TESTED: &str = catalogue::DURABILITY_TESTED.id;
 /// Id of the finding that a power test lost acknowledged writes.

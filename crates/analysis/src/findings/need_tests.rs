@@ -45,6 +45,7 @@ fn sound_controller() -> ControllerCache {
         protected: Some(true),
         cache_bytes: Some(8 << 30),
         forced_write_back: Some(false),
+        write_through: Some(false),
         drive_caches: Some(false),
     }
 }

@@ -80,18 +80,17 @@ fn model(disk: &Layer) -> Option<String> {
 
 /// Every controller that was looked at is in order in all that its tool reports.
 fn tool(stack: &Stack) -> Option<String> {
+    let kept = |c: &ControllerCache| c.protected == Some(true) || c.write_through == Some(true);
     let sound = |c: &ControllerCache| {
-        c.protected == Some(true)
-            && c.forced_write_back != Some(true)
-            && c.drive_caches == Some(false)
+        kept(c) && c.forced_write_back != Some(true) && c.drive_caches == Some(false)
     };
     let all = &stack.controllers;
     let first = all.first().filter(|_| all.iter().all(sound))?;
-    Some(format!(
-        "{}: {}, disk caches off",
-        first.name,
-        first.protection.as_deref().unwrap_or("protected")
-    ))
+    let state = match first.write_through {
+        Some(true) => "write through",
+        _ => first.protection.as_deref().unwrap_or("protected"),
+    };
+    Some(format!("{}: {state}, disk caches off", first.name))
 }
 
 /// The controller in front of a disk, and what its tool says of its cache.
@@ -141,10 +140,35 @@ fn words(c: &ControllerCache) -> String {
     format!("{}: {}", c.name, parts.join(", "))
 }
 
+/// A cache that is off loses nothing; what may is the caches of the disks.
+fn write_through(c: &ControllerCache) -> Note {
+    let (weight, disks) = match c.drive_caches {
+        Some(false) => (Info, "the caches of its disks are off"),
+        Some(true) => (Caution, "the caches of its disks are on"),
+        None => (
+            Caution,
+            "whether the caches of its disks are off is not known",
+        ),
+    };
+    Note::of(
+        &catalogue::STACK_CONTROLLER_WRITE_THROUGH,
+        weight,
+        format!(
+            "The write cache of {} is off (battery or flash backup: {}): each log write waits for the disks, which is slow and not unsafe as long as no disk caches writes; {disks}.",
+            c.name,
+            c.protection.as_deref().unwrap_or("not reported")
+        ),
+    )
+}
+
 /// What a controller's tool reports against it, whatever the user declares.
 pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
     for c in &stack.controllers {
-        if c.forced_write_back == Some(true) && c.protected != Some(true) {
+        if c.write_through == Some(true) {
+            notes.push(write_through(c));
+        }
+        let writes_back = c.forced_write_back == Some(true) && c.write_through != Some(true);
+        if writes_back && c.protected != Some(true) {
             notes.push(Note::of(
                 &catalogue::STACK_CONTROLLER_UNPROTECTED,
                 Bad,

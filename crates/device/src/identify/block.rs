@@ -144,13 +144,53 @@ fn mapped(root: &Root, directory: &Path, block: &mut Block) {
         let digits = |c: char| c.is_ascii_digit();
         Some(block.layer.name.trim_end_matches(digits).to_owned())
     };
+    // bcache: `writethrough [writeback] writearound none`.
+    if let Some(mode) = root
+        .text(directory.join("bcache/cache_mode"))
+        .and_then(|modes| chosen(&modes))
+    {
+        block.layer.options.push(format!("cache_mode={mode}"));
+    }
     members(root, directory, block);
+    if block.layer.detail.as_deref() == Some("lvm")
+        && let Some(target) = target_by_members(root, directory)
+    {
+        block.layer.detail = Some(target.to_owned());
+    }
     if block.layer.kind == LayerKind::DeviceMapper && block.layer.detail.is_none() {
         block.unknown.push(format!(
             "{}: its device-mapper target is not in sysfs; `dmsetup table` shows it",
             block.layer.name
         ));
     }
+}
+
+/// The value in brackets, which is the one in force.
+fn chosen(modes: &str) -> Option<String> {
+    let (_, rest) = modes.split_once('[')?;
+    let (mode, _) = rest.split_once(']')?;
+    Some(mode.to_owned())
+}
+
+/// What a logical volume of LVM is, by the names that LVM gives to the volumes below it: the kernel
+/// shows no table of targets in sysfs.
+fn target_by_members(root: &Root, directory: &Path) -> Option<&'static str> {
+    const BELOW: &[(&str, &str)] = &[
+        ("_wcorig", "writecache"),
+        ("_corig", "cache"),
+        ("-tpool", "thin"),
+        ("-real", "snapshot-origin"),
+        ("-cow", "snapshot"),
+    ];
+    let slaves = directory.join("slaves");
+    let names = root.list(&slaves);
+    let mut names = names
+        .iter()
+        .filter_map(|slave| root.text(slaves.join(slave).join("dm/name")));
+    names.find_map(|name| {
+        let found = BELOW.iter().find(|(end, _)| name.ends_with(end));
+        found.map(|(_, target)| *target)
+    })
 }
 
 /// What made a mapped device, from its UUID: `CRYPT-LUKS2-…`, `LVM-<64 characters>-tpool`,
@@ -231,6 +271,21 @@ fn members(root: &Root, directory: &Path, block: &mut Block) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mode_in_brackets_is_in_force() {
+        for (text, mode) in [
+            (
+                "writethrough [writeback] writearound none",
+                Some("writeback"),
+            ),
+            ("[none]", Some("none")),
+            ("writeback", None),
+            ("[writeback", None),
+        ] {
+            assert_eq!(chosen(text).as_deref(), mode, "{text}");
+        }
+    }
 
     #[test]
     fn makers_of_mapped_devices() {

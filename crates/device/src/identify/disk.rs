@@ -32,6 +32,13 @@ pub(super) fn facts(root: &Root, directory: &Path, layer: &mut Layer, unknown: &
     {
         unknown.push(format!("{name}: {hidden}"));
     }
+    // Memory that a firmware table or the boot option `memmap` gives out as persistent.
+    if directory
+        .components()
+        .any(|part| part.as_os_str() == "e820_pmem")
+    {
+        layer.options.push("provider=e820".to_owned());
+    }
     if layer.drive_write_cache.is_none() {
         unknown.push(format!(
             "{name}: the drive's own report of its write cache could not be read"

@@ -33,7 +33,8 @@ impl Class {
             "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs" => Class::Memory,
             "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ncpfs" | "afs" | "coda" | "9p"
             | "virtiofs" | "vboxsf" | "vmhgfs" | "prl_fs" | "ceph" | "lustre" | "glusterfs"
-            | "gpfs" | "beegfs" | "orangefs" | "pvfs2" | "pvfs" | "wekafs" => Class::Network,
+            | "drvfs" | "lxfs" | "wslfs" | "gpfs" | "beegfs" | "orangefs" | "pvfs2" | "pvfs"
+            | "wekafs" => Class::Network,
             "overlay" | "overlayfs" => Class::Overlay,
             "ecryptfs" => Class::Stacked,
             "zfs" => Class::Pool,

@@ -118,6 +118,10 @@ impl StackFingerprint {
                 format!("{name}: forced write back"),
                 flag(controller.forced_write_back),
             );
+            add(
+                format!("{name}: cache off"),
+                flag(controller.write_through.filter(|off| *off)),
+            );
         }
         add("hypervisor".to_owned(), stack.hypervisor.clone());
         add("preloaded library".to_owned(), stack.preload.clone());

@@ -15,6 +15,7 @@ mod compare;
 mod credits;
 mod device_list;
 mod driver;
+mod durability_rows;
 mod evidence;
 mod explain;
 mod factors;

@@ -17,6 +17,8 @@ pub struct Recording {
     name: &'static str,
     /// Directory of the device.
     home: String,
+    /// Drives beside it, below what is put on it.
+    members: Vec<(&'static str, String)>,
     preload: Option<&'static str>,
 }
 
@@ -28,6 +30,7 @@ impl Recording {
             dev,
             name,
             home: home.clone(),
+            members: Vec::new(),
             preload: None,
         };
         one.file(&format!("{home}/dev"), dev);
@@ -37,9 +40,7 @@ impl Recording {
             format!("sys/class/block/{name}"),
             format!("sys/block/{name}"),
         ] {
-            let up = "../".repeat(link.matches('/').count());
-            let at = one.made(&link);
-            std::os::unix::fs::symlink(format!("{up}{home}"), at).expect("a fresh link");
+            one.link(&link, &home);
         }
         one.queue(&[
             ("logical_block_size", "512"),
@@ -101,6 +102,14 @@ impl Recording {
             ])
     }
 
+    /// A USB disk, of whose cache the kernel could not read anything.
+    pub fn usb() -> Recording {
+        let host = "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6";
+        let one = Recording::new("8:16", "sdb", &format!("{host}/target6:0:0/6:0:0:0/block"));
+        one.queue(&[("fua", "0"), ("write_cache", "write through")])
+            .device(&[("scsi_disk/6:0:0:0/cache_type", "write through")])
+    }
+
     /// A virtual disk of a RAID controller.
     pub fn raid(model: &str) -> Recording {
         let host = "pci0000:00/0000:65:00.0/host1";
@@ -120,14 +129,109 @@ impl Recording {
 
     /// A virtual disk of a KVM guest.
     pub fn virtio() -> Recording {
+        Recording::virtio_with("write back")
+    }
+
+    /// A virtual disk of a KVM guest whose host reports this cache.
+    pub fn virtio_with(cache: &str) -> Recording {
         let one = Recording::new("254:0", "vda", "pci0000:00/0000:00:05.0/virtio2/block");
         one.file("sys/class/dmi/id/sys_vendor", "QEMU");
-        one.file(&format!("{}/cache_type", one.home), "write back");
+        one.file(&format!("{}/cache_type", one.home), cache);
+        one.queue(&[("fua", "0"), ("write_cache", cache), ("rotational", "1")])
+    }
+
+    /// Persistent memory as a block device, of NVDIMMs or of what `memmap` gives out.
+    pub fn pmem(home: &str) -> Recording {
+        let one = Recording::new("259:1", "pmem0", home);
         one.queue(&[
-            ("fua", "0"),
+            ("fua", "1"),
             ("write_cache", "write back"),
-            ("rotational", "1"),
+            ("rotational", "0"),
         ])
+    }
+
+    /// A device of a name that the kernel gives to no disk of the machine, with its queue's cache.
+    pub fn named(dev: &'static str, name: &'static str, cache: Option<&str>) -> Recording {
+        let one = Recording::new(dev, name, "virtual/block");
+        match cache {
+            Some(cache) => one.queue(&[("fua", "0"), ("write_cache", cache)]),
+            None => one,
+        }
+    }
+
+    /// A device that stands on this one, with these files of its own.
+    pub fn below(
+        mut self,
+        dev: &'static str,
+        name: &'static str,
+        files: &[(&str, &str)],
+    ) -> Recording {
+        let home = format!("sys/devices/virtual/block/{name}");
+        self.file(&format!("{home}/dev"), dev);
+        let mut members = std::mem::take(&mut self.members);
+        members.insert(0, (self.name, self.home.clone()));
+        for (member, at) in members {
+            self.link(&format!("{home}/slaves/{member}"), &at);
+        }
+        for (file, text) in files {
+            self.file(&format!("{home}/{file}"), text);
+        }
+        self.link(&format!("sys/dev/block/{dev}"), &home);
+        self.link(&format!("sys/class/block/{name}"), &home);
+        (self.dev, self.name, self.home) = (dev, name, home);
+        self
+    }
+
+    /// A second NVMe drive; what is put on this one stands on both.
+    pub fn beside(
+        mut self,
+        dev: &'static str,
+        name: &'static str,
+        files: &[(&str, &str)],
+    ) -> Recording {
+        let home = format!("sys/devices/pci0000:00/0000:3e:00.0/nvme/nvme1/{name}");
+        self.file(&format!("{home}/dev"), dev);
+        for (file, text) in files {
+            self.file(&format!("{home}/{file}"), text);
+        }
+        self.link(&format!("sys/dev/block/{dev}"), &home);
+        self.link(&format!("sys/class/block/{name}"), &home);
+        self.members.push((name, home));
+        self
+    }
+
+    fn link(&self, at: &str, home: &str) {
+        let up = "../".repeat(at.matches('/').count());
+        std::os::unix::fs::symlink(format!("{up}{home}"), self.made(at)).expect("a fresh link");
+    }
+
+    /// A file that the kernel shows.
+    pub fn with(self, path: &str, text: &str) -> Recording {
+        let path = format!("{}/{path}", self.home);
+        self.file(&path, text);
+        self
+    }
+
+    /// The stack of an overlay whose upper directory is on ext4 on this device, and, where
+    /// `in_file`, of a file system on a loop device on a file there.
+    pub fn overlay(self, options: &str, in_file: bool) -> Stack {
+        let mut mounts = format!(
+            "20 1 {} / /redo rw - ext4 /dev/{} rw\n\
+             30 20 0:44 / /merged rw - overlay overlay rw,lowerdir=/l,upperdir=/redo/up,{options}",
+            self.dev, self.name
+        );
+        let mut path = "/merged/log";
+        if in_file {
+            let home = "sys/devices/virtual/block/loop3";
+            self.file(&format!("{home}/dev"), "7:3");
+            self.file(&format!("{home}/loop/backing_file"), "/merged/disk.img");
+            std::os::unix::fs::symlink(format!("../../../{home}"), self.made("sys/dev/block/7:3"))
+                .expect("a fresh link");
+            mounts.push_str("\n40 20 7:3 / /inner rw - xfs /dev/loop3 rw");
+            path = "/inner/log";
+        }
+        let stack = self.probe(&mounts).stack_of(Path::new(path));
+        stack.expect("recorded")
     }
 
     /// A compressed disk in memory.
@@ -363,6 +467,13 @@ pub fn two_rates(run: &mut Run, first: f64, last: f64, seconds: u64) {
 pub fn capped(run: &mut Run) {
     let at = |jobs: u32| row("LGWR-LAT25", jobs, 5_000.0, 125.0, f64::from(jobs) * 2e5);
     run.rows.extend([2, 8, 32].map(at));
+}
+
+/// Every flush takes this long, and every write before one.
+pub fn flushes_of(run: &mut Run, write_ns: f64, flush_ns: f64) {
+    for row in &mut run.floor {
+        (row.write_mean_ns, row.flush_mean_ns) = (write_ns, flush_ns);
+    }
 }
 
 /// A flush behind 64 MiB takes as long as one behind 4 KiB.

@@ -136,6 +136,7 @@ fn controller(run: &mut Run) {
         protected: Some(true),
         cache_bytes: Some(8 << 30),
         forced_write_back: Some(false),
+        write_through: Some(false),
         drive_caches: Some(false),
     });
 }

@@ -533,6 +533,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                     protected: Some(true),
                     cache_bytes: Some(8 << 30),
                     forced_write_back: Some(false),
+                    write_through: Some(false),
                     drive_caches: Some(false),
                 }],
                 declared: vec![Declaration {

@@ -15,14 +15,24 @@ entries! {
         .rule("tmpfs, ramfs, zram and RAM disks are volatile: no", STACK_RULE)
         .advice("Put redo on a device that keeps data without power.")
         .at(FigureAnchor::Stack);
+    STACK_UNPROVEN_MEMORY = CatalogueEntry::new("stack.unproven_memory", Medium,
+        "A device of persistent memory is given out by the firmware's memory map or by the boot option memmap, which makes it of plain memory.")
+        .rule("memory is volatile until it is shown to be persistent", STACK_RULE)
+        .advice("Look for memmap= in /proc/cmdline; without it, show that the modules are NVDIMMs (ndctl list -D) and run a power test.")
+        .at(FigureAnchor::Stack);
+    STACK_NO_DAX = CatalogueEntry::new("stack.no_dax", High,
+        "A file system on persistent memory is not mounted with dax.")
+        .rule("persistent memory is measured as such only with dax, or on the raw device", STACK_RULE)
+        .advice("Mount it with dax (XFS and ext4: dax=always) to measure the memory itself.")
+        .at(FigureAnchor::Floor);
     STACK_PRELOAD = CatalogueEntry::new("stack.preload", High,
         "A preloaded library (eatmydata, nosync) makes flushes do nothing.")
         .rule("eatmydata and similar libraries: no", STACK_RULE)
         .advice("Remove it from LD_PRELOAD and /etc/ld.so.preload and measure again.")
         .at(FigureAnchor::Stack);
     MOUNT_BARRIER_OFF = CatalogueEntry::new("mount.barrier_off", High,
-        "A mount option or property drops flushes: nobarrier, barrier=0, sync=disabled, a volatile overlay.")
-        .rule("nobarrier, barrier=0, sync=disabled, volatile overlays: no", STACK_RULE)
+        "A mount option, a property or the file system itself drops flushes: nobarrier, barrier=0, fsync_mode=nobarrier, sync=disabled, nostrictsync, a volatile overlay.")
+        .rule("options that drop flushes: no", STACK_RULE)
         .advice("Remove the option; a log whose flushes are dropped loses acknowledged commits.")
         .at(FigureAnchor::Stack);
     MOUNT_SOFT = CatalogueEntry::new("mount.soft", High,
@@ -34,6 +44,11 @@ entries! {
         "A network mount caches writes on this machine, or allows asynchronous writes.")
         .rule("client write-back caching: conditional", STACK_RULE)
         .advice("Mount it with cache=none, or sync for NFS.")
+        .at(FigureAnchor::Stack);
+    MOUNT_UNKNOWN_VALUE = CatalogueEntry::new("mount.unknown_value", Medium,
+        "An option that decides about flushes has a value that redolab does not know.")
+        .rule("an option whose meaning is not known is not taken as safe", STACK_RULE)
+        .advice("Look the value up in the documentation of the file system, and run a power test.")
         .at(FigureAnchor::Stack);
     STACK_OVERLAY = CatalogueEntry::new("stack.overlay", High,
         "The path is on an overlay; its upper directory decides.")
@@ -48,7 +63,7 @@ entries! {
     STACK_ZFS = CatalogueEntry::new("stack.zfs", Medium,
         "The values of the ZFS properties sync and recordsize, or that they could not be read.")
         .rule("sync property unreadable: unverified; a log write smaller than a record causes a read-modify-write", STACK_RULE)
-        .advice("Run zfs get sync,recordsize,logbias: sync must not be disabled. The latency depends on the log device (SLOG), which needs power-loss protection (PLP).")
+        .advice("Run zfs get sync,recordsize,logbias: sync must not be disabled. The latency depends on the log device (SLOG), which needs power-loss protection (PLP). Large synchronous writes may by-pass the SLOG: LGWR-LAT1 then measures the SLOG and LGWR-THR the pool, and a sweep of redo sizes shows the step.")
         .at(FigureAnchor::Stack);
     STACK_NETWORK = CatalogueEntry::new("stack.network", High,
         "The path is on a network or shared file system: NFS, CIFS, 9p, virtiofs and others.")
@@ -86,7 +101,7 @@ entries! {
         .advice("As root, redolab asks the drive itself for its cache settings. A drive that does not answer root either (virtual disks, drives behind a controller) is described by its host or data sheet: use --declare plp if that promises power-loss protection.")
         .at(FigureAnchor::Stack);
     STACK_DISK = CatalogueEntry::new("stack.disk", Medium,
-        "The kind of a disk (NVMe drive, solid-state drive, rotating disk, virtual disk), and whether it supports forced unit access (FUA).")
+        "The kind of a disk (NVMe drive, solid-state drive, rotating disk, virtual disk), and whether it offers forced unit access (FUA). Whether FUA is fast is measured by the floor, method by method.")
         .rule("from transport, name and model", STACK_RULE)
         .at(FigureAnchor::Stack);
     STACK_CONTROLLER = CatalogueEntry::new("stack.controller", Medium,
@@ -98,6 +113,11 @@ entries! {
         "A RAID controller writes back although its battery or flash backup is not in order.")
         .rule("write back without protection: no", STACK_RULE)
         .advice("Replace the battery, and allow write-back only while the battery is in order (WB, not AWB).")
+        .at(FigureAnchor::Stack);
+    STACK_CONTROLLER_WRITE_THROUGH = CatalogueEntry::new("stack.controller_write_through", Medium,
+        "The write cache of a RAID controller is switched off, such as after its battery failed.")
+        .rule("write through is slow and not unsafe, if the caches of the disks are off", STACK_RULE)
+        .advice("Check the caches of the disks, and replace the battery or flash backup to make log writes fast again.")
         .at(FigureAnchor::Stack);
     STACK_DRIVE_CACHES = CatalogueEntry::new("stack.drive_caches", Medium,
         "The caches of the disks behind a RAID controller are on; its battery does not protect them.")
@@ -158,6 +178,11 @@ entries! {
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
         .advice("As root, redolab asks the drive itself for its cache settings. A drive that does not answer root either (virtual disks, drives behind a controller) is described by its host or data sheet: use --declare plp if that promises power-loss protection.")
         .at(FigureAnchor::Trust);
+    DURABILITY_FAST_FLUSH = CatalogueEntry::new("durability.fast_flush", Medium,
+        "A flush ends sooner than a device can carry it out, although the kernel has to send the device one; where it sends none, a write and its flush together do.")
+        .limit("mean time of a flush, or of a write with its flush", &["flush_floor_us"])
+        .advice("Find what drops the flush: a mount option, a preloaded library, a container that suppresses fsync, a file server. Until then the figures describe memory.")
+        .at(FigureAnchor::Floor);
     DURABILITY_FLAT_FLUSH = CatalogueEntry::new("durability.flat_flush", Low,
         "A flush of 64 MiB takes no longer than a flush of 4 KiB, on a device that has a volatile write cache or is a virtual disk of a host.")
         .limit("growth of the flush time divided by growth of the data to flush", &["flush_growth_ratio", "flush_growth_span"])

@@ -73,6 +73,7 @@ fn of_megaraid(data: &Value, volumes: &Value) -> ControllerCache {
         cache_bytes: memory.and_then(|m| size(&m)),
         // RWBD, NRAWBC: what is read ahead, AWB for always, WB only with a sound battery.
         forced_write_back: (!caches.is_empty()).then(|| caches.iter().any(|c| c.contains("AWB"))),
+        write_through: (!caches.is_empty()).then(|| caches.iter().all(|c| c.contains("WT"))),
         drive_caches: disk_caches(volumes),
     }
 }
@@ -116,6 +117,8 @@ fn ssacli(text: &str) -> Vec<ControllerCache> {
                 now.protection = Some(value.trim().to_owned());
                 now.protected = Some(value.trim() == "OK");
             }
+            // `OK`, `Permanently Disabled`, `Temporarily Disabled`, `Not Configured`.
+            "Cache Status" => now.write_through = Some(value.trim() != "OK"),
             "Total Cache Size" => now.cache_bytes = size(value.trim()),
             "No-Battery Write Cache" => now.forced_write_back = on(),
             "Drive Write Cache" => now.drive_caches = on(),
@@ -170,6 +173,7 @@ mod tests {
                 protected: Some(true),
                 cache_bytes: Some(8 << 30),
                 forced_write_back: Some(false),
+                write_through: Some(false),
                 drive_caches: Some(false),
             }
         );
@@ -232,6 +236,12 @@ Smart Array P420 in Slot 2\n   No-Battery Write Cache: Enabled\n\
                 (Some(false), Some(true), None, Some(1 << 30)),
             ]
         );
+        let through: Vec<_> = found.iter().map(|c| c.write_through).collect();
+        assert_eq!(through, [Some(false), None]);
+        let failed = "Smart Array P420i in Slot 0 (Embedded)\n\
+   Cache Status: Permanently Disabled\n   Cache Status Details: Cache disabled; backup power \
+source failed to charge to an acceptable level\n   Battery/Capacitor Status: Failed\n";
+        assert_eq!(ssacli(failed)[0].write_through, Some(true));
         assert_eq!(
             found[0].name,
             "ssacli: Smart Array P440ar in Slot 0 (Embedded)"
