@@ -21,6 +21,10 @@ const LANE_MAX: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(2);
 /// A session whose queue is full looks again so often.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
+/// Acknowledgements that are fetched of a test, at most: 200 MB.
+const FETCHED_MAX: usize = 4 << 20;
+/// A message of 64 KiB takes so long, on average, at most.
+const MESSAGE_MAX: Duration = Duration::from_secs(1);
 /// Clocks are compared so often.
 const CLOCKS: Duration = Duration::from_secs(1);
 
@@ -250,16 +254,30 @@ fn answer(channel: &mut PowerChannel) -> Result<PowerResponse, ChannelError> {
     }
 }
 
-/// Everything acknowledged of a test that is asked for.
+/// The `demanded` acknowledgements of a test. A server that sends fewer, more, or all of them in
+/// small pieces is not believed, so that it cannot go on without end.
 ///
 /// # Errors
 /// The connection, or the server's refusal.
 pub(super) fn fetch(
     channel: &mut PowerChannel,
     test_id: &str,
+    demanded: u64,
 ) -> Result<Vec<PowerAck>, ChannelError> {
+    let demanded = usize::try_from(demanded).unwrap_or(usize::MAX);
+    if demanded > FETCHED_MAX {
+        return Err(channel.unusable(format!(
+            "{demanded} acknowledgements of one test are announced, at most {FETCHED_MAX} are read"
+        )));
+    }
+    let limit = PATIENCE + MESSAGE_MAX * (demanded / ACKS_MAX) as u32;
+    let begun = Instant::now();
     let mut all: Vec<PowerAck> = Vec::new();
-    loop {
+    while all.len() < demanded {
+        if begun.elapsed() > limit {
+            let peer = channel.peer().to_owned();
+            return Err(ChannelError::Silent { peer, after: limit });
+        }
         let request = PowerRequest::Fetch {
             test_id: test_id.to_owned(),
             from: all.len() as u64,
@@ -271,8 +289,17 @@ pub(super) fn fetch(
             peer: channel.peer().to_owned(),
         })?;
         match messages::decode::<PowerResponse>(&body) {
-            Ok(Message::Acks(acks)) if acks.is_empty() => return Ok(all),
-            Ok(Message::Acks(acks)) => all.extend(acks),
+            // Each is as long as a message can be, and the last has the rest.
+            Ok(Message::Acks(acks)) if acks.len() == ACKS_MAX.min(demanded - all.len()) => {
+                all.extend(acks);
+            }
+            Ok(Message::Acks(acks)) => {
+                return Err(channel.unusable(format!(
+                    "{} acknowledgements behind the first {} of {demanded}",
+                    acks.len(),
+                    all.len()
+                )));
+            }
             Ok(Message::Json(PowerResponse::Refused(reason))) => {
                 let peer = channel.peer().to_owned();
                 let reason = measure::words::sanitize::line(&reason);
@@ -280,6 +307,65 @@ pub(super) fn fetch(
             }
             Ok(Message::Json(_)) => return Err(channel.unusable("no acknowledgements".to_owned())),
             Err(what) => return Err(channel.unusable(what)),
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::PowerToken;
+    use super::*;
+    use std::net::TcpListener;
+
+    fn token() -> PowerToken {
+        PowerToken::of(b"a token of sixteen bytes or more")
+    }
+
+    /// What `fetch` makes of a server that announces `demanded` and sends messages of these lengths
+    /// again and again; and how many messages it sent.
+    fn fetched(demanded: u64, lengths: &'static [usize]) -> (Result<usize, String>, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let server = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a client");
+            let mut channel = PowerChannel::accept(stream, &token(), || true).expect("the token");
+            let mut sent = 0;
+            while channel.receive(PATIENCE).is_ok_and(|body| body.is_some()) {
+                let acks = vec![PowerAck::default(); lengths[sent % lengths.len()]];
+                sent += usize::from(channel.send(&encode_acks(&acks)).is_ok());
+            }
+            sent
+        });
+        let mut channel = PowerChannel::connect(&address, &token()).expect("connects");
+        let result = fetch(&mut channel, "test", demanded);
+        drop(channel);
+        let result = result.map(|acks| acks.len()).map_err(|e| e.to_string());
+        (result, server.join().expect("ends"))
+    }
+
+    #[test]
+    fn as_many_acknowledgements_are_fetched_as_were_announced() {
+        const LAST: usize = 3000 - 2 * ACKS_MAX;
+        assert_eq!(fetched(0, &[1]), (Ok(0), 0));
+        assert_eq!(fetched(3000, &[ACKS_MAX, ACKS_MAX, LAST]), (Ok(3000), 3));
+    }
+
+    #[test]
+    fn a_server_that_sends_without_end_or_drop_by_drop_is_not_believed() {
+        for (demanded, lengths, messages) in [
+            // More than was announced, in the first message and in the last.
+            (10, &[ACKS_MAX][..], 1),
+            (ACKS_MAX as u64 + 10, &[ACKS_MAX], 2),
+            (3000, &[1], 1),
+            (3000, &[0], 1),
+            (u64::MAX, &[ACKS_MAX], 0),
+            (FETCHED_MAX as u64 + 1, &[ACKS_MAX], 0),
+        ] {
+            let (result, sent) = fetched(demanded, lengths);
+            let why = result.expect_err("refused");
+            assert!(why.contains("acknowledgements"), "{demanded}: {why}");
+            assert_eq!(sent, messages, "{demanded} {lengths:?}: {why}");
         }
     }
 }

@@ -12,10 +12,13 @@
 //! a time limit, however slowly bytes come; a message that was changed, left out or repeated on the
 //! way is an error. The messages are not secret.
 
+mod bounded;
+
+use bounded::{Within, fill, io, put, whole};
 use hmac::{Hmac, KeyInit, Mac};
 use redo::format::LifeId;
 use sha2::Sha256;
-use std::io::{ErrorKind, Read, Write};
+use std::io::Read as _;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,8 +27,10 @@ use std::time::{Duration, Instant};
 pub const VERSION: u16 = 1;
 /// Longest body of a message, bytes.
 pub const BODY_MAX: usize = 64 << 10;
-/// For the greeting, and for each message once it has begun.
+/// For a client's whole greeting, and for each message once it has begun.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// For the whole greeting of a client that has not shown yet that it has the token.
+pub const GREETING: Duration = Duration::from_secs(5);
 /// A writer sends something at least so often.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
 
@@ -205,73 +210,6 @@ fn nonce(peer: &str) -> Result<[u8; NONCE], ChannelError> {
     Ok(out)
 }
 
-fn io(peer: &str) -> impl FnOnce(std::io::Error) -> ChannelError {
-    let peer = peer.to_owned();
-    move |source| ChannelError::Io { peer, source }
-}
-
-/// Fills `out` before `deadline`. `Ok(false)`: the other side closed before the first byte.
-fn fill(
-    stream: &mut TcpStream,
-    out: &mut [u8],
-    (begun, limit): (Instant, Duration),
-    peer: &str,
-) -> Result<bool, ChannelError> {
-    let silent = || ChannelError::Silent {
-        peer: peer.to_owned(),
-        after: limit,
-    };
-    let mut at = 0;
-    while at < out.len() {
-        let left = limit
-            .checked_sub(begun.elapsed())
-            .filter(|left| !left.is_zero());
-        let left = left.ok_or_else(silent)?;
-        stream.set_read_timeout(Some(left)).map_err(io(peer))?;
-        match stream.read(&mut out[at..]) {
-            Ok(0) if at == 0 => return Ok(false),
-            Ok(0) => break,
-            Ok(read) => at += read,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(silent());
-            }
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => break,
-            Err(e) => return Err(io(peer)(e)),
-        }
-    }
-    match at == out.len() {
-        true => Ok(true),
-        false => Err(ChannelError::Closed {
-            peer: peer.to_owned(),
-        }),
-    }
-}
-
-/// Fills `out`, which has to come whole.
-fn whole(stream: &mut TcpStream, out: &mut [u8], peer: &str) -> Result<(), ChannelError> {
-    match fill(stream, out, (Instant::now(), PATIENCE), peer)? {
-        true => Ok(()),
-        false => Err(ChannelError::Closed {
-            peer: peer.to_owned(),
-        }),
-    }
-}
-
-fn put(stream: &mut TcpStream, bytes: &[u8], peer: &str) -> Result<(), ChannelError> {
-    stream.set_write_timeout(Some(PATIENCE)).map_err(io(peer))?;
-    stream.write_all(bytes).map_err(|e| match e.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => ChannelError::Silent {
-            peer: peer.to_owned(),
-            after: PATIENCE,
-        },
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => ChannelError::Closed {
-            peer: peer.to_owned(),
-        },
-        _ => io(peer)(e),
-    })
-}
-
 /// Magic and version, as both sides begin.
 fn greeting() -> Vec<u8> {
     let mut out = MAGIC.to_vec();
@@ -280,9 +218,9 @@ fn greeting() -> Vec<u8> {
 }
 
 /// The version of the other side's greeting.
-fn version(stream: &mut TcpStream, peer: &str) -> Result<u16, ChannelError> {
+fn version(stream: &mut TcpStream, within: Within, peer: &str) -> Result<u16, ChannelError> {
     let mut head = [0; 6];
-    match whole(stream, &mut head, peer) {
+    match whole(stream, &mut head, within, peer) {
         Ok(()) if head[..4] == MAGIC => Ok(u16::from_le_bytes([head[4], head[5]])),
         Ok(()) | Err(ChannelError::Closed { .. }) => Err(ChannelError::Foreign {
             peer: peer.to_owned(),
@@ -312,26 +250,27 @@ impl PowerChannel {
         peer: &str,
         token: &PowerToken,
     ) -> Result<PowerChannel, ChannelError> {
+        let within = (Instant::now(), PATIENCE);
         stream.set_nodelay(true).map_err(io(peer))?;
-        let found = version(&mut stream, peer)?;
+        let found = version(&mut stream, within, peer)?;
         if found != VERSION {
             let peer = peer.to_owned();
             return Err(ChannelError::Version { peer, found });
         }
         let mut nonces = [0; 2 * NONCE];
-        whole(&mut stream, &mut nonces[..NONCE], peer)?;
+        whole(&mut stream, &mut nonces[..NONCE], within, peer)?;
         nonces[NONCE..].copy_from_slice(&nonce(peer)?);
         let mut answer = greeting();
         answer.extend_from_slice(&nonces[NONCE..]);
         answer.extend_from_slice(&token.sum(&[b"client", &nonces]).finalize().into_bytes());
-        put(&mut stream, &answer, peer)?;
+        put(&mut stream, &answer, within, peer)?;
         let mut word = [0];
-        whole(&mut stream, &mut word, peer)?;
+        whole(&mut stream, &mut word, within, peer)?;
         if word != [0] {
-            return Err(refusal(&mut stream, peer));
+            return Err(refusal(&mut stream, within, peer));
         }
         let mut sum = [0; SUM];
-        whole(&mut stream, &mut sum, peer)?;
+        whole(&mut stream, &mut sum, within, peer)?;
         let known = token.sum(&[b"server", &nonces]).verify_slice(&sum);
         known.map_err(|_| ChannelError::Impostor {
             peer: peer.to_owned(),
@@ -347,8 +286,14 @@ impl PowerChannel {
     /// The server's side of the greeting.
     ///
     /// # Errors
-    /// A client without this token, of another version, or that says nothing.
-    pub fn accept(mut stream: TcpStream, token: &PowerToken) -> Result<PowerChannel, ChannelError> {
+    /// A client without this token, of another version, or that says nothing; or one for which
+    /// there is no room, which is asked for once it has shown the token.
+    pub fn accept(
+        mut stream: TcpStream,
+        token: &PowerToken,
+        has_room: impl FnOnce() -> bool,
+    ) -> Result<PowerChannel, ChannelError> {
+        let within = (Instant::now(), GREETING);
         let peer = stream
             .peer_addr()
             .map_or_else(|_| "a client".to_owned(), |a| a.to_string());
@@ -357,28 +302,34 @@ impl PowerChannel {
         nonces[..NONCE].copy_from_slice(&nonce(&peer)?);
         let mut hello = greeting();
         hello.extend_from_slice(&nonces[..NONCE]);
-        put(&mut stream, &hello, &peer)?;
-        let found = version(&mut stream, &peer)?;
+        put(&mut stream, &hello, within, &peer)?;
+        let found = version(&mut stream, within, &peer)?;
         if found != VERSION {
             let reason = format!(
                 "the server uses version {VERSION} of the power-test protocol, not {found}; use the \
                  same redolab on both machines"
             );
-            refuse(&mut stream, &reason, &peer);
+            refuse(&mut stream, &reason, within, &peer);
             return Err(ChannelError::Version { peer, found });
         }
-        whole(&mut stream, &mut nonces[NONCE..], &peer)?;
+        whole(&mut stream, &mut nonces[NONCE..], within, &peer)?;
         let mut sum = [0; SUM];
-        whole(&mut stream, &mut sum, &peer)?;
+        whole(&mut stream, &mut sum, within, &peer)?;
         if token.sum(&[b"client", &nonces]).verify_slice(&sum).is_err() {
             let reason = "wrong token; use the same --token-file on both machines";
-            refuse(&mut stream, reason, &peer);
+            refuse(&mut stream, reason, within, &peer);
             let reason = "a client with a wrong token was refused".to_owned();
+            return Err(ChannelError::Refused { peer, reason });
+        }
+        if !has_room() {
+            let reason = "the server has too many connections; try again later";
+            refuse(&mut stream, reason, within, &peer);
+            let reason = "a client was refused: there are too many".to_owned();
             return Err(ChannelError::Refused { peer, reason });
         }
         let mut answer = vec![0];
         answer.extend_from_slice(&token.sum(&[b"server", &nonces]).finalize().into_bytes());
-        put(&mut stream, &answer, &peer)?;
+        put(&mut stream, &answer, within, &peer)?;
         Ok(PowerChannel {
             stream,
             sending: SealedWay::new(token, b"to the client", &nonces),
@@ -407,7 +358,8 @@ impl PowerChannel {
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());
         out.extend_from_slice(body);
         out.extend_from_slice(&sum[..SHORT_SUM]);
-        put(&mut self.stream, &out, &self.peer)
+        let within = (Instant::now(), PATIENCE);
+        put(&mut self.stream, &out, within, &self.peer)
     }
 
     /// The next message, which has to begin within `wait`; `None` when the other side closed.
@@ -429,7 +381,8 @@ impl PowerChannel {
             return Err(self.unusable(format!("{length} bytes, at most {BODY_MAX} are allowed")));
         }
         let mut body = vec![0; length + SHORT_SUM];
-        whole(&mut self.stream, &mut body, &self.peer)?;
+        let within = (Instant::now(), PATIENCE);
+        whole(&mut self.stream, &mut body, within, &self.peer)?;
         let sum = body.split_off(length);
         let expected = self.receiving.next(&body);
         match expected.verify_truncated_left(&sum) {
@@ -447,29 +400,20 @@ impl PowerChannel {
 }
 
 /// Sends why a client is refused. It may be gone: then nobody needs to know.
-fn refuse(stream: &mut TcpStream, reason: &str, peer: &str) {
+fn refuse(stream: &mut TcpStream, reason: &str, within: Within, peer: &str) {
     let mut out = vec![1];
     out.extend_from_slice(&(reason.len() as u16).to_le_bytes());
     out.extend_from_slice(reason.as_bytes());
-    let _ = put(stream, &out, peer);
+    let _ = put(stream, &out, within, peer);
 }
 
-/// Turns a client away before the greeting: there are too many.
-pub fn turn_away(mut stream: TcpStream, reason: &str) {
-    let mut hello = greeting();
-    hello.extend_from_slice(&[0; NONCE]);
-    if put(&mut stream, &hello, "a client").is_ok() {
-        refuse(&mut stream, reason, "a client");
-    }
-}
-
-fn refusal(stream: &mut TcpStream, peer: &str) -> ChannelError {
+fn refusal(stream: &mut TcpStream, within: Within, peer: &str) -> ChannelError {
     let mut length = [0; 2];
-    if let Err(e) = whole(stream, &mut length, peer) {
+    if let Err(e) = whole(stream, &mut length, within, peer) {
         return e;
     }
     let mut text = vec![0; usize::from(u16::from_le_bytes(length)).min(REASON_MAX)];
-    if let Err(e) = whole(stream, &mut text, peer) {
+    if let Err(e) = whole(stream, &mut text, within, peer) {
         return e;
     }
     ChannelError::Refused {

@@ -2,11 +2,13 @@
 //! reader after the restart, keeps its judgement, and switches the power if it is asked to.
 //!
 //! Invariants: an answer is sent only after what it acknowledges is durable; a limited number of
-//! connections, each with a time limit for every read and write; a test has one writer; no text of
-//! a client is shown raw.
+//! connections, each with a time limit for every read and write; a client without the token takes
+//! no place of one that has it; a test has one writer; no text of a client is shown raw.
+
+mod strangers;
 
 use super::PowerTestError;
-use super::channel::{ChannelError, HEARTBEAT, PowerChannel, PowerToken, turn_away};
+use super::channel::{ChannelError, HEARTBEAT, PowerChannel, PowerToken};
 use super::cut::PowerSwitch;
 use super::keep::PowerKeep;
 use super::messages::{self, Message, PowerAck, PowerRequest, PowerResponse, encode, encode_acks};
@@ -21,8 +23,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use strangers::Strangers;
 
-/// Connections at once.
+/// Connections of clients with the token, at once.
 const CONNECTIONS_MAX: usize = 16;
 /// A writer that sends nothing for so long is gone: several heartbeats.
 const SILENCE: Duration = Duration::from_secs(HEARTBEAT.as_secs() * 10);
@@ -56,7 +59,11 @@ struct ServerState<'a> {
     keep: Mutex<Option<PowerKeep>>,
     /// Tests with a connected writer.
     live: Mutex<BTreeMap<String, ()>>,
+    /// Threads that serve a client.
+    threads: AtomicUsize,
+    /// Clients with the token.
     connections: AtomicUsize,
+    strangers: Mutex<Strangers>,
     /// Cuts that were judged since it was started.
     judged: AtomicU64,
     lossy: AtomicBool,
@@ -103,7 +110,9 @@ pub fn serve(order: &ServeOrder<'_>) -> Result<bool, PowerTestError> {
         order,
         keep: Mutex::new(Some(keep)),
         live: Mutex::default(),
+        threads: AtomicUsize::new(0),
         connections: AtomicUsize::new(0),
+        strangers: Mutex::default(),
         judged: AtomicU64::new(0),
         lossy: AtomicBool::new(false),
         tests: AtomicU64::new(0),
@@ -111,11 +120,12 @@ pub fn serve(order: &ServeOrder<'_>) -> Result<bool, PowerTestError> {
         ends: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
-        let begin = |stream| scope.spawn(|| state.connection(stream));
-        state.accept(&listener, |stream| drop(begin(stream)));
+        let shared = &state;
+        let begin = |stream, number| scope.spawn(move || shared.connection(stream, number));
+        state.accept(&listener, |stream, number| drop(begin(stream, number)));
         // Their writers and readers are answered to the end of what they began.
         let until = Instant::now() + FAREWELL;
-        while state.connections.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+        while state.threads.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
         state.ends.store(true, Ordering::SeqCst);
@@ -148,32 +158,43 @@ impl ServerState<'_> {
         self.order.interrupt.requested() || self.is_done() || held(&self.failure).is_some()
     }
 
-    fn accept(&self, listener: &TcpListener, mut begin: impl FnMut(TcpStream)) {
+    fn accept(&self, listener: &TcpListener, mut begin: impl FnMut(TcpStream, u64)) {
+        let mut number = 0;
         while !self.is_over() {
             match listener.accept() {
                 Ok((stream, _)) if stream.set_nonblocking(false).is_err() => {}
-                Ok((stream, _)) => {
-                    if self.connections.load(Ordering::SeqCst) >= CONNECTIONS_MAX {
-                        turn_away(
-                            stream,
-                            "the server has too many connections; try again later",
-                        );
+                Ok((stream, from)) => {
+                    // Without a second descriptor it could not be closed in favour of others.
+                    let Ok(second) = stream.try_clone() else {
                         continue;
-                    }
-                    self.connections.fetch_add(1, Ordering::SeqCst);
-                    begin(stream);
+                    };
+                    number += 1;
+                    held(&self.strangers).enter(number, from.ip(), second);
+                    self.threads.fetch_add(1, Ordering::SeqCst);
+                    begin(stream, number);
                 }
                 Err(_) => std::thread::sleep(LOOK),
             }
         }
     }
 
-    fn connection(&self, stream: TcpStream) {
-        match PowerChannel::accept(stream, &self.order.token) {
+    fn connection(&self, stream: TcpStream, number: u64) {
+        let mut has_place = false;
+        let accepted = PowerChannel::accept(stream, &self.order.token, || {
+            has_place = take_place(&self.connections);
+            has_place
+        });
+        let was_closed = !held(&self.strangers).leave(number);
+        match accepted {
             Ok(channel) => Connection::new(self, channel).serve(),
+            // Many at once would fill the output.
+            Err(_) if was_closed => {}
             Err(e) => self.say(&format!("{e}.")),
         }
-        self.connections.fetch_sub(1, Ordering::SeqCst);
+        if has_place {
+            self.connections.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.threads.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Does something with the keep. What fails there ends the server: it could not promise
@@ -212,6 +233,13 @@ impl ServerState<'_> {
             Err(what) => self.say(&format!("Test {test}: the switch failed: {what}.")),
         }
     }
+}
+
+/// Takes one of the places of clients with the token.
+fn take_place(connections: &AtomicUsize) -> bool {
+    let order = Ordering::SeqCst;
+    let more = |now: usize| (now < CONNECTIONS_MAX).then_some(now + 1);
+    connections.fetch_update(order, order, more).is_ok()
 }
 
 /// A client's connection.

@@ -87,7 +87,7 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     let left = LeftSite::find(&order.path)?;
     let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
     // A device that ends its last writes, and a long look at it, take longer than a server waits.
-    let acks = fetch(&mut connect()?, &id)?;
+    let acks = fetch(&mut connect()?, &id, test.demanded)?;
     (order.say)(&format!(
         "Comparing {} acknowledged writes of test {id} with the disk.",
         measure::words::count(acks.len() as u64)

@@ -302,3 +302,41 @@ fn a_folder_of_somebody_else_is_left_alone() {
     says(&refused, 2, &["something else", "move it away"]);
     assert!(theirs.join("diary.txt").exists());
 }
+
+/// Clients that connect and say nothing, from the address of the honest one.
+#[test]
+fn silent_clients_lock_nobody_out() {
+    let scratch = Scratch::new("silent");
+    let server = Server::start(&scratch, &[]);
+    for silent in [16, 200] {
+        let connect = |_| std::net::TcpStream::connect(&server.address).expect("connects");
+        let all: Vec<_> = (0..silent).map(connect).collect();
+        for _ in 0..3 {
+            let mut honest = OwnWriter::connect(&scratch, &server);
+            let answer = honest.request(&PowerRequest::Ping);
+            assert_eq!(answer, PowerResponse::Done, "{silent} silent clients");
+        }
+        drop(all);
+    }
+}
+
+/// A client without the token has a few seconds for all that it sends, however it sends it.
+#[test]
+fn a_client_that_sends_drop_by_drop_is_closed_soon() {
+    use std::io::{Read as _, Write as _};
+    let scratch = Scratch::new("drops");
+    let server = Server::start(&scratch, &[]);
+    let mut slow = std::net::TcpStream::connect(&server.address).expect("connects");
+    let mut hello = [0; 38];
+    slow.read_exact(&mut hello)
+        .expect("the greeting of the server");
+    let drops = b"RLPT\x01\0and then bytes that are never enough for a whole greeting";
+    let begun = std::time::Instant::now();
+    for drop in drops {
+        if slow.write_all(&[*drop]).is_err() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    assert!(begun.elapsed() < PATIENCE, "it was closed");
+}

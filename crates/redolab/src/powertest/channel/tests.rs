@@ -23,7 +23,8 @@ fn token() -> PowerToken {
 #[test]
 fn messages_come_whole_and_in_order_in_both_directions() {
     let (address, served) = server(|stream| {
-        let mut channel = PowerChannel::accept(stream, &token()).expect("it has the token");
+        let mut channel =
+            PowerChannel::accept(stream, &token(), || true).expect("it has the token");
         let mut bodies = Vec::new();
         while let Some(body) = channel.receive(PATIENCE).expect("whole messages") {
             channel
@@ -48,7 +49,7 @@ fn messages_come_whole_and_in_order_in_both_directions() {
 
 #[test]
 fn a_wrong_token_is_refused_on_both_sides_and_never_sent() {
-    let (address, served) = server(|stream| PowerChannel::accept(stream, &token()).err());
+    let (address, served) = server(|stream| PowerChannel::accept(stream, &token(), || true).err());
     let refused = PowerChannel::connect(&address, &PowerToken::of(b"another token, as long"));
     let text = refused.err().expect("refused").to_string();
     assert!(
@@ -103,7 +104,7 @@ fn other_versions_and_other_programs_are_named() {
         .to_string();
     assert!(error.contains("no redolab powertest server"), "{error}");
     // And a client of another version, as the server sees it and as it is answered.
-    let (address, served) = server(|stream| PowerChannel::accept(stream, &token()).err());
+    let (address, served) = server(|stream| PowerChannel::accept(stream, &token(), || true).err());
     let mut stream = TcpStream::connect(&address).expect("connects");
     let mut hello = MAGIC.to_vec();
     hello.extend_from_slice(&9_u16.to_le_bytes());
@@ -126,7 +127,8 @@ fn bare_client(
     with: impl FnOnce(&mut TcpStream, &mut PowerChannel) + Send + 'static,
 ) -> ChannelError {
     let (address, served) = server(|stream| {
-        let mut channel = PowerChannel::accept(stream, &token()).expect("it has the token");
+        let mut channel =
+            PowerChannel::accept(stream, &token(), || true).expect("it has the token");
         channel.receive(Duration::from_secs(5)).err()
     });
     let mut channel = PowerChannel::connect(&address, &token()).expect("connects");
@@ -165,7 +167,8 @@ fn long_changed_and_cut_messages_are_refused() {
 #[test]
 fn silence_ends_within_the_limit_however_slowly_bytes_come() {
     let (address, served) = server(|stream| {
-        let mut channel = PowerChannel::accept(stream, &token()).expect("it has the token");
+        let mut channel =
+            PowerChannel::accept(stream, &token(), || true).expect("it has the token");
         channel.receive(Duration::from_millis(300)).err()
     });
     let channel = PowerChannel::connect(&address, &token()).expect("connects");
