@@ -25,5 +25,6 @@ pub mod powertest;
 mod raw_consent;
 pub mod safety;
 pub mod signals;
+mod standard_error;
 pub mod store;
 pub mod watch;

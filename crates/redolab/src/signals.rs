@@ -9,8 +9,7 @@
 //! rest. SIGABRT alone is different: see [`last_resort`].
 //! A clean-up that hangs (a dead disk) does not keep the process alive for ever.
 
-use crate::{cleanup, last_resort};
-use measure::words::sanitize;
+use crate::{cleanup, last_resort, standard_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -92,13 +91,14 @@ fn end_at_once() -> ! {
     let (done, finished) = mpsc::channel();
     let cleaning = std::thread::Builder::new().spawn(move || {
         for left in cleanup::run_all() {
-            eprintln!("redolab: {}", sanitize::text(&left));
+            standard_error::complain(&left);
         }
         // The receiver is gone only when the patience is: then nobody needs to know.
         let _ = done.send(());
     });
     if cleaning.is_ok() && finished.recv_timeout(CLEANUP_PATIENCE).is_err() {
-        eprintln!("redolab: files of its own stay behind: removing them takes too long");
+        let slow = "files of its own stay behind: removing them takes too long";
+        standard_error::complain(slow);
     }
     std::process::exit(INTERRUPTED)
 }

@@ -10,6 +10,7 @@ use crate::experiment::limits::KEEP_BYTES;
 use crate::output::progress::{Mode, Phase, Progress};
 use crate::output::{file, report, slow_writes};
 use crate::signals::{self, Interrupt};
+use crate::standard_error;
 use crate::store::Store;
 use measure::Nanos;
 use measure::run::Run;
@@ -167,7 +168,7 @@ impl Console for Terminal<'_> {
         }
         if self.mode == Mode::Bars {
             // What follows is the result.
-            eprintln!();
+            standard_error::write("\n");
         }
         let Some(to) = &self.report else {
             return;

@@ -13,7 +13,7 @@ use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::lines::tell;
 use crate::output::table::Style;
-use crate::signals;
+use crate::{signals, standard_error};
 use analysis::findings::diagnosis;
 use analysis::thresholds::Thresholds;
 use clap::Args;
@@ -410,7 +410,7 @@ fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
         if !args.output.quiet {
             let style = Style::of(std::io::stderr());
             let text = imported::text(run, style, args.output.verbose);
-            eprint!("{}", style.fitted(text));
+            standard_error::write(&style.fitted(text));
         }
         return Ok(());
     }

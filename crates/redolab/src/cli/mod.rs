@@ -45,6 +45,7 @@ mod values;
 mod watch;
 
 use crate::output::lines::{self, tell};
+use crate::standard_error;
 use crate::store::StoreError;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
@@ -223,7 +224,7 @@ fn say_usage(error: &clap::Error) {
         // With colours where the terminal takes them. A closed pipe is no reason to fail.
         let _ = error.print();
     } else {
-        eprint!("{shown}");
+        standard_error::write(&shown);
     }
 }
 

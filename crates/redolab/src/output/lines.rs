@@ -6,6 +6,7 @@
 //! names a width (`COLUMNS`), as `clap` takes it for `--help`; a word is never broken, so that
 //! paths and commands can be copied.
 
+use crate::standard_error;
 use measure::words::sanitize;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -118,7 +119,8 @@ pub fn fitted(text: &str, stream: impl AsFd + IsTerminal) -> String {
 
 /// Prints lines on standard error. They may contain text from outside.
 pub fn tell(text: &str) {
-    eprintln!("{}", fitted(&sanitize::text(text), std::io::stderr()));
+    let shown = fitted(&sanitize::text(text), std::io::stderr());
+    standard_error::write(&format!("{shown}\n"));
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod browser;
 mod busy;
 mod capacity;
 mod check;
+mod closed_streams;
 mod collect;
 mod columns;
 mod compare;
