@@ -9,6 +9,7 @@
 mod documents;
 mod layers;
 mod names;
+mod paths;
 mod style;
 mod unsafety;
 mod words;
@@ -68,6 +69,7 @@ pub fn run(root: &Path) -> Outcome<bool> {
     for source in &sources {
         found.extend(style::check(source));
         found.extend(unsafety::check(source));
+        found.extend(paths::check(source));
         found.extend(words::plain_code(source));
     }
     found.extend(names::check(&sources));

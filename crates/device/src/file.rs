@@ -2,8 +2,8 @@
 //!
 //! What lives here: [`SyncMethod`], the rules for opening (regular files only, no links followed),
 //! the lock of an owner; below it [`FileSet`], the device over equal files, `prepare`, which makes
-//! log files, `directory`, through which they are reached, and `extents`, which asks the file
-//! system about them.
+//! log files, `directory`, through which they are reached, `contents`, which changes what is in
+//! it, and `extents`, which asks the file system about them.
 //!
 //! Invariants: nothing that exists is ever overwritten or truncated here; no symbolic link, FIFO,
 //! socket or device node is opened as a log file. A block device is opened only for
@@ -12,6 +12,7 @@
 //! What it must not know: what the bytes mean.
 #![allow(unsafe_code)]
 
+mod contents;
 mod directory;
 mod extents;
 mod geometry;

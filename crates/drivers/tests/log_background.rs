@@ -2,6 +2,7 @@
 //! one that fails ends the log, and why is reported.
 
 use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
+use device::file::Directory;
 use device::sim_disk::SimDisk;
 use drivers::embedded::{ArchiveOptions, AskedOfLog, DataFile, EmbeddedLog, LogBackground};
 use measure::driver::Driver as _;
@@ -240,7 +241,7 @@ fn an_archiver_that_finds_no_room_ends_the_log_and_says_why() {
         data: None,
         archive: Some(ArchiveOptions {
             spare_bytes: u64::MAX / 2,
-            ..ArchiveOptions::new(&archive)
+            ..ArchiveOptions::new(Directory::open(&archive).expect("opens"))
         }),
         ..LogBackground::default()
     });
@@ -267,7 +268,7 @@ fn an_archive_keeps_as_many_files_as_it_was_asked_for() {
         data: None,
         archive: Some(ArchiveOptions {
             keep: Some(2),
-            ..ArchiveOptions::new(&archive)
+            ..ArchiveOptions::new(Directory::open(&archive).expect("opens"))
         }),
         ..LogBackground::default()
     });

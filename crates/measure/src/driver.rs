@@ -19,6 +19,7 @@ use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
 use crate::{Nanos, RealClock};
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -330,13 +331,27 @@ pub trait SessionGroup: Send {
     fn counts(&self, index: usize) -> Option<SessionCounts>;
 }
 
+/// A directory that is held open, because its path may change hands.
+#[derive(Clone, Debug)]
+pub struct HeldFolder {
+    /// The directory.
+    pub held: Arc<OwnedFd>,
+    /// Its path when it was made.
+    pub path: PathBuf,
+}
+
+/// Empty directories for a server of redolab's own, each in a work folder.
+#[derive(Clone, Debug)]
+pub struct ManagedFolders {
+    /// Where its data goes.
+    pub data: HeldFolder,
+    /// Where its redo goes.
+    pub log: HeldFolder,
+}
+
 /// A server of redolab's own that a driver is to make, use and remove.
 #[derive(Clone, Debug)]
 pub struct ManagedPlan {
-    /// The directory of its data, which does not exist yet, in one of redolab's own.
-    pub data: PathBuf,
-    /// The directory of its redo, likewise.
-    pub log: PathBuf,
     /// The directory of the server's programs; `None` for those that are installed.
     pub programs: Option<PathBuf>,
     /// Settings beside the driver's own, by the server's names.
@@ -356,7 +371,7 @@ pub struct ManagedKind {
     /// Bytes of a new server: data, redo.
     pub footprint_bytes: fn(&ManagedPlan) -> [u64; 2],
     /// Makes and starts a server. It ends when its driver is closed or dropped.
-    pub make: fn(&ManagedPlan) -> Result<OpenedTarget, DriverError>,
+    pub make: fn(&ManagedPlan, &ManagedFolders) -> Result<OpenedTarget, DriverError>,
 }
 
 /// A kind of driver that opens targets by their address.

@@ -11,7 +11,7 @@
 //! to [`last_resort`].
 
 use crate::folder::{Folder, is_name};
-use crate::last_resort;
+use crate::{last_resort, standard_error};
 use device::file::{Directory, DirectoryEntry};
 use std::fs::File;
 use std::io::{self, Write};
@@ -170,12 +170,12 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Registers a directory that is about to be made in it, to be removed with whatever it
-    /// contains by then. A process that aborts leaves it to the next start. Its path.
+    /// Makes a directory in it, registered before, that is removed with whatever it contains by
+    /// then. A process that aborts leaves it to the next start.
     ///
     /// # Errors
     /// As [`WorkFolder::register`].
-    pub fn register_tree(&self, name: &str) -> io::Result<PathBuf> {
+    pub fn make_tree(&self, name: &str) -> io::Result<Directory> {
         if !is_name(name) {
             return Err(not_a_name(name));
         }
@@ -186,7 +186,7 @@ impl WorkFolder {
         if let Some(record) = owned.and_then(|o| o.last_resort.as_ref()) {
             record.done();
         }
-        Ok(self.directory.path().join(name))
+        self.directory.make_folder(name)
     }
 
     /// Removes it now.
@@ -201,7 +201,7 @@ impl WorkFolder {
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         if let Err(left) = remove_one(self.number) {
-            eprintln!("redolab: {}", measure::words::sanitize::text(&left));
+            standard_error::complain(&left);
         }
     }
 }
@@ -372,7 +372,7 @@ fn journaled(folder: &Folder) -> Option<Vec<String>> {
 pub fn guarded<T>(program: impl FnOnce() -> T) -> T {
     let outcome = catch_unwind(AssertUnwindSafe(program));
     for left in run_all() {
-        eprintln!("redolab: {}", measure::words::sanitize::text(&left));
+        standard_error::complain(&left);
     }
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
@@ -397,7 +397,7 @@ mod tests {
         std::fs::write(work.register("redo01.log").expect("registers").path(), "r")
             .expect("writes");
         symlink(&precious, work.register("link").expect("registers").path()).expect("links");
-        work.register("never-made").expect("registers");
+        work.register("removed").expect("registers");
         for bad in ["", "..", "../precious", "a/b", ".hidden"] {
             assert!(work.register(bad).is_err(), "{bad}");
         }
@@ -425,11 +425,15 @@ mod tests {
         };
         let work = WorkFolder::create(dir.path()).expect("creates");
         let journal = std::fs::read_to_string(work.path().join(JOURNAL)).expect("reads");
-        fill(&work.register_tree("server").expect("registers"));
-        symlink(&precious, work.register_tree("link").expect("registers")).expect("links");
-        work.register_tree("never-made").expect("registers");
+        fill(work.make_tree("server").expect("made").path());
+        // Somebody exchanges one for a link, and removes another.
+        let link = work.make_tree("link").expect("made").path().to_owned();
+        std::fs::remove_dir(&link).expect("empty");
+        symlink(&precious, link).expect("links");
+        let removed = work.make_tree("removed").expect("made").path().to_owned();
+        std::fs::remove_dir(removed).expect("empty");
         for bad in ["", "..", "a/b", "a/"] {
-            assert!(work.register_tree(bad).is_err(), "{bad}");
+            assert!(work.make_tree(bad).is_err(), "{bad}");
         }
         work.remove().expect("removes all");
         assert_eq!(entries(dir.path()), ["precious"]);

@@ -6,11 +6,12 @@
 //! read; files are made with mode 0600, directories with 0700; what is replaced is replaced whole.
 
 use device::file::{Directory, is_plain_name};
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags};
-use std::fs::File;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,6 +49,14 @@ impl Folder {
         Ok(Folder::of(Directory::open(path)?))
     }
 
+    /// Makes a directory that the user named, and those above it, where they are missing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make_root(path: &Path, mode: u32) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(mode).create(path)
+    }
+
     /// Of a directory that is held already.
     #[must_use]
     pub fn of(fd: Directory) -> Folder {
@@ -73,9 +82,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn create(&self, name: &str) -> io::Result<Folder> {
-        check(name)?;
-        rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
-        self.open(name)
+        Ok(Folder::of(self.fd.make_folder(name)?))
     }
 
     /// Makes a new file (0600) for appending; an existing one is an error.
@@ -83,15 +90,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn create_file(&self, name: &str) -> io::Result<File> {
-        check(name)?;
-        let flags = OFlags::CREATE
-            | OFlags::EXCL
-            | OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::NOFOLLOW
-            | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(File::from(fd))
+        self.fd.create_appended(name)
     }
 
     /// Opens a regular file for reading; anything else (link, FIFO, device) is refused.
@@ -99,14 +98,7 @@ impl Folder {
     /// # Errors
     /// The system's, or `InvalidInput` for what is not a regular file.
     pub fn open_file(&self, name: &str) -> io::Result<File> {
-        check(name)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
-        if FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) == FileType::RegularFile {
-            Ok(File::from(fd))
-        } else {
-            Err(invalid(format!("{name} is not a regular file")))
-        }
+        self.fd.open_file(name)
     }
 
     /// The whole of a regular file of at most `limit` bytes.
@@ -163,7 +155,7 @@ impl Folder {
         let mut file = File::from(fd);
         file.write_all(bytes)?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let link = |fd| rustix::fs::linkat(CWD, &path, fd, name, AtFlags::SYMLINK_FOLLOW);
+        let link = |fd| rustix::fs::linkat(fd, &path, fd, name, AtFlags::SYMLINK_FOLLOW);
         match link(&self.fd) {
             Ok(()) => Ok(()),
             Err(rustix::io::Errno::EXIST) => Err(rustix::io::Errno::EXIST.into()),
@@ -193,18 +185,8 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.fd)? {
-            let entry = entry?;
-            if let Ok(name) = entry.file_name().to_str()
-                && name != "."
-                && name != ".."
-            {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        let names = self.fd.names()?.into_iter();
+        Ok(names.filter_map(|name| name.into_string().ok()).collect())
     }
 
     /// Removes a file or a link (never what the link points to).
@@ -212,8 +194,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn remove_file(&self, name: &str) -> io::Result<()> {
-        check(name)?;
-        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+        self.fd.remove_file(name)
     }
 
     /// Removes an empty directory in this one.
@@ -221,8 +202,7 @@ impl Folder {
     /// # Errors
     /// The system's; `DirectoryNotEmpty` when something is left in it.
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
-        check(name)?;
-        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+        self.fd.remove_folder(name)
     }
 
     /// Removes a directory with whatever is in it; of links only the links. What is made in it

@@ -25,7 +25,7 @@ pub struct Directory {
 
 #[derive(Debug)]
 struct Held {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     path: PathBuf,
 }
 
@@ -61,9 +61,29 @@ impl Directory {
             Err(Errno::ACCESS) => open(OFlags::PATH)?,
             result => result?,
         };
-        let path = path.to_owned();
+        Ok(Directory::of(Arc::new(fd), path.to_owned()))
+    }
+
+    /// Of a descriptor that leads to a directory; its path is for messages.
+    #[must_use]
+    pub fn of(fd: Arc<OwnedFd>, path: PathBuf) -> Directory {
         let held = Arc::new(Held { fd, path });
-        Ok(Directory { held })
+        Directory { held }
+    }
+
+    /// The descriptor, which stays open as long as anybody has it.
+    #[must_use]
+    pub fn descriptor(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.held.fd)
+    }
+
+    /// The directory that contains it by now, wherever it was moved; of the root, itself.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn parent(&self) -> io::Result<Directory> {
+        let path = self.path().parent().unwrap_or(self.path());
+        Ok(Directory::held(self, "..", OFlags::empty(), path)?)
     }
 
     /// Its path when it was opened, for messages.
@@ -290,7 +310,7 @@ pub fn is_plain_name(name: &OsStr) -> bool {
     !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
 }
 
-fn check(name: &OsStr) -> io::Result<()> {
+pub(super) fn check(name: &OsStr) -> io::Result<()> {
     if is_plain_name(name) {
         return Ok(());
     }

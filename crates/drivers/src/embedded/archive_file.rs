@@ -4,11 +4,10 @@
 //! Invariants: a file has its name only when all of it is durable; a file that exists is never
 //! written to. What it must not know: the log, and when a file ends.
 
+use device::file::Directory;
 use redo::{Rba, RedoRecord};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
 
 /// Begins each file.
 const MAGIC: [u8; 8] = *b"REDOARC\0";
@@ -66,8 +65,7 @@ pub(super) fn is_partial(name: &str) -> bool {
 }
 
 /// The position behind the file's last record; `None` for a file that ends otherwise.
-pub(super) fn end_of(path: &Path) -> io::Result<Option<Rba>> {
-    let mut file = File::open(path)?;
+pub(super) fn end_of(mut file: File) -> io::Result<Option<Rba>> {
     if file.metadata()?.len() < (HEADER_BYTES + TRAILER_BYTES) as u64 {
         return Ok(None);
     }
@@ -90,7 +88,7 @@ pub(super) fn end_of(path: &Path) -> io::Result<Option<Rba>> {
 /// A file that is written.
 pub(super) struct ArchiveFile {
     begin: Rba,
-    path: PathBuf,
+    name: String,
     file: File,
     buffer: Vec<u8>,
     records: u64,
@@ -104,14 +102,12 @@ impl ArchiveFile {
     /// Begins the file of the redo from `begin` on, in `folder`, of the log `log_id` with blocks of
     /// `block_bytes`.
     pub(super) fn create(
-        folder: &Path,
+        folder: &Directory,
         (log_id, block_bytes): ([u8; 16], u32),
         begin: Rba,
     ) -> io::Result<ArchiveFile> {
-        let path = folder.join(name(begin));
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600);
-        let file = file.open(partial(&path))?;
+        let name = name(begin);
+        let file = folder.create_file(partial(&name))?;
         let mut buffer = Vec::with_capacity(WRITE_BYTES + (64 << 10));
         buffer.extend_from_slice(&MAGIC);
         buffer.extend_from_slice(&[VERSION, 0, 0, 0]);
@@ -123,7 +119,7 @@ impl ArchiveFile {
         buffer.extend_from_slice(&crc.to_le_bytes());
         Ok(ArchiveFile {
             begin,
-            path,
+            name,
             file,
             buffer,
             records: 0,
@@ -169,8 +165,8 @@ impl ArchiveFile {
     }
 
     /// Ends it: the archive has everything from its beginning to `next`. Durable, with its name,
-    /// when it returns. Returns the path and the bytes of the file.
-    pub(super) fn finish(mut self, folder: &File, next: Rba) -> io::Result<(PathBuf, u64)> {
+    /// when it returns. Returns the name and the bytes of the file.
+    pub(super) fn finish(mut self, folder: &Directory, next: Rba) -> io::Result<(String, u64)> {
         let mut trailer = END.to_le_bytes().to_vec();
         trailer.extend_from_slice(&[0; 4]);
         trailer.extend_from_slice(&self.records.to_le_bytes());
@@ -182,14 +178,12 @@ impl ArchiveFile {
         self.buffer.extend_from_slice(&crc.to_le_bytes());
         self.write_out()?;
         self.file.sync_all()?;
-        std::fs::rename(partial(&self.path), &self.path)?;
-        folder.sync_all()?;
-        Ok((self.path, self.written))
+        folder.rename(partial(&self.name), &self.name)?;
+        folder.sync().map_err(io::Error::other)?;
+        Ok((self.name, self.written))
     }
 }
 
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(PARTIAL);
-    name.into()
+fn partial(name: &str) -> String {
+    format!("{name}{PARTIAL}")
 }

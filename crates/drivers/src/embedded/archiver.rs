@@ -10,9 +10,7 @@ use super::background::{Background, Progress, Stop};
 use device::file::Directory;
 use redo::{Error as LogError, Log, Rba};
 use std::collections::VecDeque;
-use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,10 +20,10 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Where a log is archived.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ArchiveOptions {
-    /// The directory; the archive is a folder in it.
-    pub directory: PathBuf,
+    /// The directory, held open; the archive is a folder in it.
+    pub directory: Directory,
     /// Files that are kept, the newest; `None` keeps all.
     pub keep: Option<u32>,
     /// Bytes of the directory's volume that stay free.
@@ -35,9 +33,9 @@ pub struct ArchiveOptions {
 impl ArchiveOptions {
     /// All of a log's redo, into `directory`, up to the last byte of its volume.
     #[must_use]
-    pub fn new(directory: impl Into<PathBuf>) -> ArchiveOptions {
+    pub fn new(directory: Directory) -> ArchiveOptions {
         ArchiveOptions {
-            directory: directory.into(),
+            directory,
             keep: None,
             spare_bytes: 0,
         }
@@ -73,8 +71,12 @@ impl ArchiveCounts {
 /// # Errors
 /// A log that was closed.
 pub fn archive_folder(log: &Log, directory: &Path) -> Result<PathBuf, LogError> {
+    Ok(directory.join(folder_name(log)?))
+}
+
+fn folder_name(log: &Log) -> Result<String, LogError> {
     let id: String = log.id()?.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(directory.join(format!("redo-archive-{id}")))
+    Ok(format!("redo-archive-{id}"))
 }
 
 /// Why archiving stopped.
@@ -121,15 +123,12 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> ArchiveError {
 pub(super) struct Archiver {
     log: Arc<Log>,
     options: ArchiveOptions,
-    folder: PathBuf,
-    /// Held open to be synchronised.
-    held: File,
-    volume: Directory,
+    folder: Directory,
     identity: ([u8; 16], u32),
     counts: Arc<ArchiveCounts>,
     progress: Progress,
     /// Files of the archive, oldest first.
-    kept: VecDeque<PathBuf>,
+    kept: VecDeque<String>,
     /// Everything before is copied.
     at: Rba,
     file: Option<ArchiveFile>,
@@ -145,25 +144,20 @@ impl Archiver {
     ) -> Result<Background, ArchiveError> {
         let position = log.archive_position()?;
         let position = position.ok_or(ArchiveError::NotInArchiveMode)?;
-        let folder = archive_folder(log, &options.directory)?;
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(at(&folder)(error));
-            }
-            _ => {}
-        }
-        let synced = File::open(&options.directory).and_then(|parent| parent.sync_all());
-        synced.map_err(at(&options.directory))?;
-        let held = File::open(&folder).map_err(at(&folder))?;
-        let volume = Directory::open(&folder).map_err(at(&folder))?;
+        let parent = &options.directory;
+        let name = folder_name(log)?;
+        let made = match parent.make_folder(&name) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => parent.open_inside(name.as_ref()),
+            made => made,
+        };
+        let folder = made.map_err(at(&parent.path().join(&name)))?;
+        sync(parent)?;
         let kept = resume(&folder, position)?;
-        held.sync_all().map_err(at(&folder))?;
+        sync(&folder)?;
         let mut archiver = Archiver {
             identity: (log.id()?, log.geometry().block_bytes),
             log: Arc::clone(log),
             options,
-            held,
-            volume,
             counts,
             progress: progress.clone(),
             kept,
@@ -171,7 +165,7 @@ impl Archiver {
             file: None,
             folder,
         };
-        let path = archiver.folder.clone();
+        let path = archiver.folder.path().to_owned();
         let started = Background::start("arch", progress, move |stop| {
             archiver.run(stop).map_err(|error| error.to_string())
         });
@@ -211,7 +205,7 @@ impl Archiver {
                 self.finish(record.rba)?;
             }
             let spare = self.file()?.push(&record);
-            if spare.map_err(at(&self.folder))? {
+            if spare.map_err(at(self.folder.path()))? {
                 self.check_room()?;
             }
             self.at = record.next;
@@ -228,7 +222,7 @@ impl Archiver {
         if self.file.is_none() {
             self.check_room()?;
             let made = ArchiveFile::create(&self.folder, self.identity, self.at);
-            self.file = Some(made.map_err(at(&self.folder))?);
+            self.file = Some(made.map_err(at(self.folder.path()))?);
         }
         Ok(self.file.as_mut().expect("it is there now"))
     }
@@ -237,11 +231,11 @@ impl Archiver {
     fn finish(&mut self, next: Rba) -> Result<(), ArchiveError> {
         self.file()?;
         if let Some(file) = self.file.take() {
-            let finished = file.finish(&self.held, next);
-            let (path, bytes) = finished.map_err(at(&self.folder))?;
+            let finished = file.finish(&self.folder, next);
+            let (name, bytes) = finished.map_err(at(self.folder.path()))?;
             self.counts.files.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
-            self.kept.push_back(path);
+            self.kept.push_back(name);
         }
         self.log.archived(next)?;
         self.progress.updated_control();
@@ -251,49 +245,60 @@ impl Archiver {
             let Some(oldest) = self.kept.pop_front() else {
                 break;
             };
-            std::fs::remove_file(&oldest).map_err(at(&oldest))?;
+            let removed = self.folder.remove_file(&oldest);
+            removed.map_err(at(&self.folder.path().join(&oldest)))?;
         }
         Ok(())
     }
 
     fn check_room(&self) -> Result<(), ArchiveError> {
-        let left = self.volume.available_bytes().map_err(at(&self.folder))?;
+        let left = self
+            .folder
+            .available_bytes()
+            .map_err(at(self.folder.path()))?;
         let spare = self.options.spare_bytes;
         if left < spare.saturating_add(2 * SYNC_BYTES) {
-            let path = self.folder.clone();
+            let path = self.folder.path().to_owned();
             return Err(ArchiveError::Full { path, left, spare });
         }
         Ok(())
     }
 }
 
+fn sync(folder: &Directory) -> Result<(), ArchiveError> {
+    let synced = folder.sync().map_err(io::Error::other);
+    synced.map_err(at(folder.path()))
+}
+
 /// Removes what an archiver that was killed had begun, and returns the files that are there, which
 /// end where the log was archived up to.
-fn resume(folder: &Path, position: Rba) -> Result<VecDeque<PathBuf>, ArchiveError> {
+fn resume(folder: &Directory, position: Rba) -> Result<VecDeque<String>, ArchiveError> {
     let mut kept = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
-        let path = entry.map_err(at(folder))?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let Some(name) = name else { continue };
-        let unfinished = is_partial(name);
-        let begin = begin_of(name);
+    for name in folder.names().map_err(at(folder.path()))? {
+        let Ok(name) = name.into_string() else {
+            continue;
+        };
+        let unfinished = is_partial(&name);
+        let begin = begin_of(&name);
         // The log does not take it for archived, so that it still has the redo.
         if unfinished || begin.is_some_and(|begin| begin >= position) {
-            std::fs::remove_file(&path).map_err(at(&path))?;
+            let removed = folder.remove_file(&name);
+            removed.map_err(at(&folder.path().join(&name)))?;
         } else if let Some(begin) = begin {
-            kept.push((begin, path));
+            kept.push((begin, name));
         }
     }
     kept.sort();
     if let Some((begin, last)) = kept.last() {
-        let end = end_of(last).map_err(at(last))?.unwrap_or(*begin);
-        if end != position {
+        let end = folder.open_file(last).and_then(end_of);
+        let end = end.map_err(at(&folder.path().join(last)))?;
+        if end.unwrap_or(*begin) != position {
             return Err(ArchiveError::Parted {
-                path: folder.to_owned(),
-                end,
+                path: folder.path().to_owned(),
+                end: end.unwrap_or(*begin),
                 archived: position,
             });
         }
     }
-    Ok(kept.into_iter().map(|(_, path)| path).collect())
+    Ok(kept.into_iter().map(|(_, name)| name).collect())
 }

@@ -3,34 +3,24 @@
 //! A log file that was only allocated makes the file system convert the blocks of each first write,
 //! which costs a flush more. A server that was in use for a while overwrites blocks instead.
 
-use std::fs::{File, OpenOptions};
+use device::file::Directory;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const CHUNK: usize = 1 << 20;
 
-/// Writes the bytes of a file over themselves, unless `interrupted`. Nothing is flushed. A link is
-/// not followed, because the file may belong to an account that is not trusted.
+/// Writes the bytes of the file called `name` over themselves, unless `interrupted`. Nothing is
+/// flushed. A link is not followed, because the file may belong to an account that is not trusted.
 ///
 /// # Errors
 /// Of the system; or it is not a regular file.
-pub(crate) fn fill(path: &Path, interrupted: &AtomicBool) -> io::Result<()> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(flags.bits() as i32)
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        ));
-    }
-    rewrite(&file, found.len(), interrupted)
+pub(crate) fn fill(folder: &Directory, name: &OsStr, interrupted: &AtomicBool) -> io::Result<()> {
+    let file = folder.open_writable(name)?;
+    let length = file.metadata()?.len();
+    rewrite(&file, length, interrupted)
 }
 
 fn rewrite(file: &File, length: u64, interrupted: &AtomicBool) -> io::Result<()> {
@@ -53,6 +43,7 @@ mod tests {
     #[test]
     fn a_hole_becomes_blocks_and_no_byte_changes() {
         let folder = tempfile::tempdir().expect("a folder");
+        let held = Directory::open(folder.path()).expect("opens");
         let path = folder.path().join("log");
         let length = CHUNK as u64 * 3 + 5000;
         let file = File::create(&path).expect("makes it");
@@ -60,7 +51,7 @@ mod tests {
         file.write_all_at(b"head", 0).expect("writes");
         file.write_all_at(b"tail", length - 4).expect("writes");
         let before = std::fs::read(&path).expect("reads");
-        fill(&path, &AtomicBool::new(false)).expect("fills");
+        fill(&held, "log".as_ref(), &AtomicBool::new(false)).expect("fills");
         assert!(std::fs::read(&path).expect("reads") == before);
         let blocks = file.metadata().expect("it is there").blocks();
         assert!(blocks * 512 >= length, "{blocks} blocks");
@@ -69,15 +60,16 @@ mod tests {
     #[test]
     fn links_are_not_followed_and_an_interrupt_ends_it() {
         let folder = tempfile::tempdir().expect("a folder");
+        let held = Directory::open(folder.path()).expect("opens");
         let path = folder.path().join("log");
         File::create(&path)
             .and_then(|file| file.set_len(4 * CHUNK as u64))
             .expect("makes it");
-        fill(&path, &AtomicBool::new(true)).expect("interrupted");
+        fill(&held, "log".as_ref(), &AtomicBool::new(true)).expect("interrupted");
         assert_eq!(path.metadata().expect("it is there").blocks(), 0);
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).expect("links");
-        assert!(fill(&link, &AtomicBool::new(false)).is_err());
-        assert!(fill(folder.path(), &AtomicBool::new(false)).is_err());
+        assert!(fill(&held, "link".as_ref(), &AtomicBool::new(false)).is_err());
+        assert!(fill(&held, ".".as_ref(), &AtomicBool::new(false)).is_err());
     }
 }

@@ -20,6 +20,7 @@ mod process;
 mod ready;
 mod settings;
 mod spawn;
+mod standing;
 
 pub use account::Account;
 pub use order::ServerOrder;

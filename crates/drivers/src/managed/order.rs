@@ -18,8 +18,6 @@ pub struct ServerOrder {
     pub arguments: Vec<OsString>,
     /// The directory that it runs in.
     pub directory: PathBuf,
-    /// The file to which what it prints is appended.
-    pub output: PathBuf,
     /// User and group that it runs as; `None` for those of redolab.
     pub account: Option<(u32, u32)>,
     /// Number of the signal that asks for its orderly end.
@@ -43,7 +41,6 @@ impl ServerOrder {
         };
         let mut arguments: Vec<OsString> = vec![
             self.directory.clone().into(),
-            self.output.clone().into(),
             account.into(),
             self.end_signal.to_string().into(),
             self.kill_signal.to_string().into(),
@@ -60,7 +57,6 @@ impl ServerOrder {
     pub fn of_arguments(arguments: &[OsString]) -> Option<ServerOrder> {
         let [
             directory,
-            output,
             account,
             end,
             kill,
@@ -85,7 +81,6 @@ impl ServerOrder {
             program: program.into(),
             arguments: rest.to_vec(),
             directory: directory.into(),
-            output: output.into(),
             account,
             end_signal: signal(end)?,
             kill_signal: signal(kill)?,
@@ -110,7 +105,6 @@ mod tests {
             program: "/usr/bin/server".into(),
             arguments: vec!["-D".into(), OsString::from_vec(vec![b'/', 0xff])],
             directory: "/".into(),
-            output: "/out".into(),
             account: Some((103, 110)),
             end_signal: 2,
             kill_signal: 3,

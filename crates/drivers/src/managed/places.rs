@@ -2,15 +2,18 @@
 //!
 //! In the directory of data: `cluster` (the server's data directory) and `server.log` (what it
 //! prints); in the directory of redo: `wal`. Invariants: outer directories stay redolab's own and
-//! are open for passing through only; inner ones are the server's and closed to others; no
-//! permission of a directory changes that redolab did not make.
+//! are open for passing through only; inner ones are the server's and closed to others; all are
+//! made and changed through their descriptors; no permission of a directory changes that redolab
+//! did not make. Paths are for the programs of the server, which nobody can lead elsewhere
+//! ([`standing`]).
 
-use super::{Account, ManagedError, ServerOrder};
-use measure::driver::ManagedPlan;
+use super::{Account, GuardProgram, GuardedProcess, ManagedError, ServerOrder, standing};
+use device::file::Directory;
+use measure::driver::{HeldFolder, ManagedFolders};
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a server may take to end at once.
@@ -29,52 +32,67 @@ pub(crate) struct EndSignals {
 #[derive(Debug)]
 pub(crate) struct ServerPlaces {
     /// Its data directory, in which its programs run.
-    pub(crate) cluster: PathBuf,
+    pub(crate) cluster: Directory,
     /// The directory of its redo.
-    pub(crate) wal: PathBuf,
-    output: PathBuf,
+    pub(crate) wal: Directory,
+    /// The directory of the data directory, which is redolab's own.
+    pub(crate) data: Directory,
+    log: Directory,
+    output: File,
     account: Option<Account>,
 }
 
 impl ServerPlaces {
-    /// Makes the directories. Those of the plan stay redolab's own; those inside are the server's.
+    /// Makes the directories. Those that are given stay redolab's own; those inside are the
+    /// server's.
     ///
     /// # Errors
-    /// Of the system, or a directory above that the account cannot enter.
+    /// Of the system, or a directory above that the account cannot enter or that somebody else
+    /// can exchange.
     pub(crate) fn make(
-        plan: &ManagedPlan,
+        folders: &ManagedFolders,
         account: Option<Account>,
     ) -> Result<ServerPlaces, ManagedError> {
-        let places = ServerPlaces {
-            cluster: plan.data.join("cluster"),
-            wal: plan.log.join("wal"),
-            output: plan.data.join("server.log"),
-            account,
-        };
-        for outer in [&plan.data, &plan.log] {
-            fs::create_dir(outer).map_err(ManagedError::system(outer.display().to_string()))?;
+        let open = |folder: &HeldFolder| Directory::of(folder.held.clone(), folder.path.clone());
+        let (data, log) = (open(&folders.data), open(&folders.log));
+        for outer in [&data, &log] {
+            standing::check(outer, account.as_ref())?;
         }
-        places.make_inner(plan)?;
-        Ok(places)
+        ServerPlaces::inside(data, log, ["cluster", "wal", "server.log"], account)
     }
 
     /// The places of another server of that name, made beside these.
     ///
     /// # Errors
-    /// As of [`ServerPlaces::make`].
-    pub(crate) fn beside(
-        &self,
-        name: &str,
-        plan: &ManagedPlan,
+    /// Of the system.
+    pub(crate) fn beside(&self, name: &str) -> Result<ServerPlaces, ManagedError> {
+        let names = [name, &format!("{name}-wal"), &format!("{name}.log")];
+        let (data, log) = (self.data.clone(), self.log.clone());
+        ServerPlaces::inside(data, log, names, self.account.clone())
+    }
+
+    fn inside(
+        data: Directory,
+        log: Directory,
+        [cluster, wal, output]: [&str; 3],
+        account: Option<Account>,
     ) -> Result<ServerPlaces, ManagedError> {
-        let places = ServerPlaces {
-            cluster: plan.data.join(name),
-            wal: plan.log.join(format!("{name}-wal")),
-            output: plan.data.join(format!("{name}.log")),
-            account: self.account.clone(),
+        let make = |outer: &Directory, name| {
+            let made = outer.make_folder(name).and_then(|inner| {
+                hand_over(outer, &inner, account.as_ref())?;
+                Ok(inner)
+            });
+            made.map_err(ManagedError::system(shown(outer, name)))
         };
-        places.make_inner(plan)?;
-        Ok(places)
+        let printed = data.create_appended(output);
+        Ok(ServerPlaces {
+            cluster: make(&data, cluster)?,
+            wal: make(&log, wal)?,
+            output: printed.map_err(ManagedError::system(shown(&data, output)))?,
+            data,
+            log,
+            account,
+        })
     }
 
     /// An order to run a program of the server.
@@ -87,12 +105,8 @@ impl ServerPlaces {
         ServerOrder {
             program,
             arguments,
-            directory: self.cluster.clone(),
-            output: self.output.clone(),
-            account: self
-                .account
-                .as_ref()
-                .map(|account| (account.uid, account.gid)),
+            directory: self.cluster.path().to_owned(),
+            account: self.owner(),
             end_signal: signals.in_order,
             kill_signal: signals.at_once,
             patience: KILL_MAX,
@@ -100,57 +114,37 @@ impl ServerPlaces {
         }
     }
 
-    fn make_inner(&self, plan: &ManagedPlan) -> Result<(), ManagedError> {
-        for (outer, inner) in [(&plan.data, &self.cluster), (&plan.log, &self.wal)] {
-            fs::create_dir(inner).map_err(ManagedError::system(inner.display().to_string()))?;
-            self.hand_over(outer, inner)?;
-        }
-        Ok(())
+    /// Has `guard` start what an order of these places names.
+    ///
+    /// # Errors
+    /// As of [`GuardedProcess::start`].
+    pub(crate) fn start(
+        &self,
+        guard: &GuardProgram,
+        order: ServerOrder,
+    ) -> Result<GuardedProcess, ManagedError> {
+        GuardedProcess::start(guard, order, &self.output)
     }
 
-    /// Lets the server's account enter `outer`, and own `inner`.
-    fn hand_over(&self, outer: &Path, inner: &Path) -> Result<(), ManagedError> {
-        let shown = inner.display().to_string();
-        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-        mode(inner, 0o700).map_err(ManagedError::system(shown.clone()))?;
-        let Some(account) = &self.account else {
-            return Ok(());
-        };
-        let ours = [Some(outer), outer.parent()].into_iter().flatten();
-        let handed = ours
-            .map(|folder| mode(folder, 0o711))
-            .find(std::io::Result::is_err)
-            .unwrap_or(Ok(()))
-            .and_then(|()| chown(inner, Some(account.uid), Some(account.gid)));
-        handed.map_err(ManagedError::system(shown))?;
-        let closed = inner
-            .ancestors()
-            .skip(3)
-            .find(|folder| !is_open_to(folder, account));
-        closed.map_or(Ok(()), |folder| {
-            Err(ManagedError::Unusable(format!(
-                "{}: the account {} cannot enter it, and a database server does not run as root: \
-                 allow it (chmod o+x), name another directory, or run redolab as another user",
-                folder.display(),
-                account.name
-            )))
-        })
+    /// User and group of the server's files; `None` for those of redolab.
+    pub(crate) fn owner(&self) -> Option<(u32, u32)> {
+        let ids = |account: &Account| (account.uid, account.gid);
+        self.account.as_ref().map(ids)
     }
 }
 
-/// Whether an account that is neither the owner nor of the group may enter a folder, or is one of
-/// these.
-fn is_open_to(folder: &Path, account: &Account) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(found) = fs::metadata(folder) else {
-        return false;
+fn shown(outer: &Directory, name: &str) -> String {
+    outer.path().join(name).display().to_string()
+}
+
+/// Lets the server's account enter `outer`, and own `inner`.
+fn hand_over(outer: &Directory, inner: &Directory, account: Option<&Account>) -> io::Result<()> {
+    inner.set_mode(0o700)?;
+    let Some(account) = account else {
+        return Ok(());
     };
-    let bit = if found.uid() == account.uid {
-        0o100
-    } else if found.gid() == account.gid {
-        0o010
-    } else {
-        0o001
-    };
-    found.mode() & bit != 0
+    outer.set_mode(0o711)?;
+    // The work folder, which nobody can move `outer` out of.
+    outer.parent()?.set_mode(0o711)?;
+    inner.give_to(account.uid, account.gid)
 }

@@ -4,8 +4,9 @@ use super::ManagedError;
 use super::guard::{COMMAND, END, ENDED, KILL, REFUSED, STARTED};
 use super::order::ServerOrder;
 use measure::words::sanitize;
-use std::fs;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const START_MAX: Duration = Duration::from_secs(20);
 /// Characters of a program's output that a message quotes, the last ones.
 const QUOTED_MAX: usize = 600;
+/// Bytes of it that are read for that.
+const QUOTED_BYTES: u64 = 8 << 10;
 /// How a program ends that ended as it should.
 const WELL: &str = "well";
 
@@ -50,21 +53,28 @@ pub struct GuardedProcess {
     answers: Receiver<String>,
     pid: u32,
     ended: Option<String>,
+    output: File,
 }
 
 impl GuardedProcess {
-    /// Has `guard` start what `order` names.
+    /// Has `guard` start what `order` names, which prints to `output`.
     ///
     /// # Errors
     /// The guard or the program could not be started.
-    pub fn start(guard: &GuardProgram, order: ServerOrder) -> Result<GuardedProcess, ManagedError> {
+    pub fn start(
+        guard: &GuardProgram,
+        order: ServerOrder,
+        output: &File,
+    ) -> Result<GuardedProcess, ManagedError> {
+        let cloned = || ManagedError::system("the output of a server");
+        let printed = output.try_clone().map_err(cloned())?;
         let spawned = Command::new(&guard.0)
             .arg(COMMAND)
             .args(order.to_arguments())
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(printed)
             // Ctrl-C at the terminal is for redolab, which then ends the server in order.
             .process_group(0)
             .spawn();
@@ -95,6 +105,7 @@ impl GuardedProcess {
             answers,
             pid: 0,
             ended: None,
+            output: output.try_clone().map_err(cloned())?,
         };
         process.pid = process.await_start()?;
         Ok(process)
@@ -176,7 +187,11 @@ impl GuardedProcess {
 
     /// A failure of the program, with the end of its output.
     pub fn failure(&self, how: String) -> ManagedError {
-        let bytes = fs::read(&self.order.output).unwrap_or_default();
+        let length = self.output.metadata().map_or(0, |found| found.len());
+        let mut bytes = vec![0; length.min(QUOTED_BYTES) as usize];
+        let from = length.saturating_sub(QUOTED_BYTES);
+        let read = self.output.read_at(&mut bytes, from).unwrap_or(0);
+        bytes.truncate(read);
         let text = sanitize::line(String::from_utf8_lossy(&bytes).trim());
         let skipped = text.chars().count().saturating_sub(QUOTED_MAX);
         ManagedError::Ended {

@@ -2,9 +2,8 @@
 
 use super::order::ServerOrder;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -12,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 /// end. The group is that of the process that runs it.
 const GROUP: &str = "trap 'kill -s KILL 0' TERM QUIT; \"$@\" & wait $!";
 
-/// Starts what `order` names, in a process group of its own. The kernel sends it the signal for an
+/// Starts what `order` names, in a process group of its own; what it prints goes to the standard
+/// error of this process. The kernel sends it the signal for an
 /// end at once when the calling thread ends, which therefore has to live as long as the server.
 /// With `starts_others` that signal has to be SIGTERM or SIGQUIT.
 ///
@@ -22,11 +22,8 @@ const GROUP: &str = "trap 'kill -s KILL 0' TERM QUIT; \"$@\" & wait $!";
 pub fn spawn(order: &ServerOrder) -> io::Result<Child> {
     let death = Signal::from_named_raw(order.kill_signal)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no such signal"))?;
-    let output = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(&order.output)?;
+    // The guard's own is the file of what the server prints.
+    let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = if order.starts_others {
         // What a program starts gets no signal when its guard ends, but this shell does.
         let mut shell = Command::new("/bin/sh");
@@ -84,7 +81,6 @@ mod tests {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), text.into()],
             directory: folder.to_owned(),
-            output: folder.join("output"),
             account: None,
             end_signal: SIGTERM,
             kill_signal: SIGTERM,

@@ -13,14 +13,12 @@ use super::server::ServerState;
 use super::session;
 use super::{Login, MariadbEnvironment, Server, ServerHandle};
 use crate::managed::{
-    Account, EndSignals, GuardProgram, GuardedProcess, ManagedError, OwnServer, ServerOrder,
-    ServerPlaces, await_ready, check_interrupted, fill, merged, refuse_reserved,
+    Account, EndSignals, GuardProgram, ManagedError, OwnServer, ServerOrder, ServerPlaces,
+    await_ready, check_interrupted, fill, merged, refuse_reserved,
 };
-use measure::driver::{DriverError, ManagedKind, ManagedPlan, OpenedTarget};
+use measure::driver::{DriverError, ManagedFolders, ManagedKind, ManagedPlan, OpenedTarget};
 use measure::words::sanitize;
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 /// What redolab does with servers of its own.
@@ -33,7 +31,7 @@ pub const MANAGED: ManagedKind = ManagedKind {
         Ok(session::accepts(workload, &state)?)
     },
     footprint_bytes,
-    make: |plan| make(plan, &GuardProgram::own()),
+    make: |plan, folders| make(plan, folders, &GuardProgram::own()),
 };
 
 /// The account of the packages of distributions.
@@ -148,8 +146,12 @@ pub fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
 ///
 /// # Errors
 /// As of [`start`].
-pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
-    let handle = start(plan, guard)?;
+pub fn make(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+    guard: &GuardProgram,
+) -> Result<OpenedTarget, DriverError> {
+    let handle = start(plan, folders, guard)?;
     let mut server = Server::at(handle.login)?;
     server.process = handle.process;
     Ok(OpenedTarget {
@@ -163,7 +165,11 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
 /// # Errors
 /// Programs that are missing, an account that cannot enter the directories, a setting that the
 /// server refuses; each with what to do.
-pub fn start(plan: &ManagedPlan, guard: &GuardProgram) -> Result<ServerHandle, DriverError> {
+pub fn start(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+    guard: &GuardProgram,
+) -> Result<ServerHandle, DriverError> {
     refuse_reserved(&plan.settings, &RESERVED, canonical)?;
     if plan.settings.contains_key(STANDBYS) {
         return Err(DriverError::unusable(format!(
@@ -173,16 +179,16 @@ pub fn start(plan: &ManagedPlan, guard: &GuardProgram) -> Result<ServerHandle, D
     }
     let programs = programs::find(plan.programs.as_deref())?;
     let account = Account::for_server(ACCOUNT)?;
-    let places = ServerPlaces::make(plan, account)?;
+    let places = ServerPlaces::make(folders, account)?;
     initialise(&places, &programs, plan, guard)?;
     check_interrupted(plan, "a server was made")?;
     fill_log(&places, plan)?;
     check_interrupted(plan, "a server was made")?;
     let order = start_order(&places, &programs, plan);
-    let mut process = GuardedProcess::start(guard, order)?;
+    let mut process = places.start(guard, order)?;
     let connect = || {
         let login = Login {
-            address: ServerAddress::of_socket(places.cluster.join(SOCKET), USER),
+            address: ServerAddress::of_socket(places.cluster.path().join(SOCKET), USER),
             password: None,
             patience: MariadbEnvironment::PATIENCE,
         };
@@ -204,8 +210,8 @@ fn initialise(
     guard: &GuardProgram,
 ) -> Result<(), ManagedError> {
     // The script takes options of the server apart at blanks, so a path must have none.
-    let link = plan.data.join("redo");
-    symlink(&places.wal, &link).map_err(ManagedError::system(link.display().to_string()))?;
+    let linked = places.data.make_link("redo", places.wal.path().as_os_str());
+    linked.map_err(ManagedError::system("a link to the directory of redo"))?;
     let fixed = [
         "--no-defaults",
         // Without looking up the name of the machine.
@@ -217,7 +223,7 @@ fn initialise(
         "--innodb-flush-method=nosync",
     ];
     let mut arguments: Vec<OsString> = fixed.map(OsString::from).to_vec();
-    arguments.push(option("--datadir=", &places.cluster));
+    arguments.push(option("--datadir=", places.cluster.path()));
     for (name, value) in merged(&SETTINGS, &plan.settings, canonical) {
         if SHAPING.contains(&canonical(&name).as_str()) {
             arguments.push(format!("--{name}={value}").into());
@@ -228,18 +234,15 @@ fn initialise(
         starts_others: true,
         ..order
     };
-    GuardedProcess::start(guard, order)?.run(INIT_MAX)
+    places.start(guard, order)?.run(INIT_MAX)
 }
 
 /// Writes the redo log once over its whole length, as a server in use has done.
 fn fill_log(places: &ServerPlaces, plan: &ManagedPlan) -> Result<(), ManagedError> {
-    let failed = || ManagedError::system(places.wal.display().to_string());
-    for entry in fs::read_dir(&places.wal).map_err(failed())? {
-        let entry = entry.map_err(failed())?;
-        let name = entry.file_name();
+    let failed = || ManagedError::system(places.wal.path().display().to_string());
+    for name in places.wal.names().map_err(failed())? {
         if name.to_string_lossy().starts_with(LOG_FILE) {
-            let shown = entry.path().display().to_string();
-            fill(&entry.path(), &plan.interrupted).map_err(ManagedError::system(shown))?;
+            fill(&places.wal, &name, &plan.interrupted).map_err(failed())?;
         }
     }
     Ok(())
@@ -265,8 +268,8 @@ fn start_order(
     let fixed = ["--skip-networking", "--tmpdir=.", "--pid-file=server.pid"];
     arguments.extend(fixed.map(OsString::from));
     arguments.push(format!("--socket={SOCKET}").into());
-    arguments.push(option("--datadir=", &places.cluster));
-    arguments.push(option("--innodb-log-group-home-dir=", &places.wal));
+    arguments.push(option("--datadir=", places.cluster.path()));
+    arguments.push(option("--innodb-log-group-home-dir=", places.wal.path()));
     places.order(programs.server.clone(), arguments, SIGNALS)
 }
 
@@ -325,7 +328,7 @@ fn check_taken(connection: &mut ServerConnection, plan: &ManagedPlan) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::managed::fixture::plan;
+    use crate::managed::fixture::{folders, plan};
 
     #[test]
     fn every_way_to_write_a_setting_is_one_name() {
@@ -336,7 +339,7 @@ mod tests {
         ] {
             assert_eq!(canonical(name), "networking", "{name}");
             let guard = GuardProgram::own();
-            let Err(error) = make(&plan(&[(name, "0")]), &guard) else {
+            let Err(error) = make(&plan(&[(name, "0")]), &folders(), &guard) else {
                 panic!("{name} was accepted");
             };
             assert!(error.to_string().contains("redolab's own"), "{error}");
@@ -369,7 +372,7 @@ mod tests {
     #[test]
     fn a_private_server_has_no_standbys() {
         let asked = plan(&[("standbys", "1")]);
-        let Err(error) = make(&asked, &GuardProgram::own()) else {
+        let Err(error) = make(&asked, &folders(), &GuardProgram::own()) else {
             panic!("it was made");
         };
         assert!(

@@ -11,10 +11,10 @@ use super::standbys;
 use super::url::{Address, Host};
 use super::{ClientEnvironment, Server};
 use crate::managed::{
-    Account, EndSignals, GuardProgram, GuardedProcess, ManagedError, OwnServer, ServerOrder,
-    ServerPlaces, await_ready, check_interrupted, merged, refuse_reserved,
+    Account, EndSignals, GuardProgram, ManagedError, OwnServer, ServerOrder, ServerPlaces,
+    await_ready, check_interrupted, merged, refuse_reserved,
 };
-use measure::driver::{DriverError, ManagedKind, ManagedPlan, OpenedTarget};
+use measure::driver::{DriverError, ManagedFolders, ManagedKind, ManagedPlan, OpenedTarget};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub const MANAGED: ManagedKind = ManagedKind {
     products: &["postgres", "postgresql"],
     accepts: |workload, _| Ok(session::messages_of(workload, false).map(drop)?),
     footprint_bytes,
-    make: |plan| make(plan, &GuardProgram::own()),
+    make: |plan, folders| make(plan, folders, &GuardProgram::own()),
 };
 
 /// The account of Debian's and Red Hat's packages.
@@ -80,9 +80,13 @@ pub fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
 ///
 /// # Errors
 /// As of [`start`].
-pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
+pub fn make(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+    guard: &GuardProgram,
+) -> Result<OpenedTarget, DriverError> {
     Ok(OpenedTarget {
-        driver: Box::new(start(plan, guard)?),
+        driver: Box::new(start(plan, folders, guard)?),
         shown: "postgres".to_owned(),
     })
 }
@@ -92,17 +96,21 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
 /// # Errors
 /// Programs that are missing, an account that cannot enter the directories, a setting that the
 /// server refuses; each with what to do.
-pub fn start(plan: &ManagedPlan, guard: &GuardProgram) -> Result<Server, DriverError> {
+pub fn start(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+    guard: &GuardProgram,
+) -> Result<Server, DriverError> {
     refuse_reserved(&plan.settings, &RESERVED, canonical)?;
     let programs = programs::directory(plan.programs.as_deref())?;
     let account = Account::for_server(ACCOUNT)?;
     let count = standbys::wanted(plan)?;
     standbys::round_trip(plan)?;
-    let places = ServerPlaces::make(plan, account)?;
+    let places = ServerPlaces::make(folders, account)?;
     initialise(&places, &programs, guard)?;
     check_interrupted(plan, "a server was made")?;
     let order = start_order(&places, &programs, plan, ("redolab", PORT));
-    let mut primary = GuardedProcess::start(guard, order)?;
+    let mut primary = places.start(guard, order)?;
     let connect = || Server::at(address(&places), &ClientEnvironment::none());
     let mut server = await_ready(&mut primary, plan, connect, is_starting)?;
     let copies = (1..=count)
@@ -139,11 +147,11 @@ fn initialise(
         .chain(&["--encoding=UTF8", "--username", USER, "--pgdata"])
         .map(OsString::from)
         .collect();
-    arguments.push(places.cluster.clone().into());
+    arguments.push(places.cluster.path().into());
     arguments.push("--waldir".into());
-    arguments.push(places.wal.clone().into());
+    arguments.push(places.wal.path().into());
     let order = places.order(programs.join("initdb"), arguments, SIGNALS);
-    GuardedProcess::start(guard, order)?.run(INIT_MAX)
+    places.start(guard, order)?.run(INIT_MAX)
 }
 
 /// The order that starts a server of a cluster, under that name and port.
@@ -153,7 +161,7 @@ pub(super) fn start_order(
     plan: &ManagedPlan,
     (name, port): (&str, u16),
 ) -> ServerOrder {
-    let mut arguments: Vec<OsString> = vec!["-D".into(), places.cluster.clone().into()];
+    let mut arguments: Vec<OsString> = vec!["-D".into(), places.cluster.path().into()];
     let mut set = |name: &str, value: &str| {
         arguments.extend(["-c".into(), format!("{name}={value}").into()]);
     };
@@ -172,7 +180,7 @@ pub(super) fn start_order(
 
 fn address(places: &ServerPlaces) -> Address {
     Address {
-        host: Host::Directory(places.cluster.clone()),
+        host: Host::Directory(places.cluster.path().to_owned()),
         port: PORT,
         user: USER.to_owned(),
         database: DATABASE.to_owned(),

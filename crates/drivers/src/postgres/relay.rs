@@ -5,10 +5,11 @@
 //! a pause of the relay is never shorter than the delay, and the system's wake-up is on top of it.
 //! What it must not know: what the bytes mean.
 
+use device::file::Directory;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,31 +33,39 @@ const LOOK: Timespec = Timespec {
 pub(crate) struct DelayingRelay {
     ends: Arc<AtomicBool>,
     listening: Option<JoinHandle<()>>,
-    socket: PathBuf,
+    socket: (Directory, String),
 }
 
 impl DelayingRelay {
-    /// Accepts connections at `socket`, which any account that can enter its directory may use, and
+    /// Accepts connections at the socket that is named, in that directory, and given to `owner`;
     /// passes their bytes to the socket `to`, each direction after `delay`.
     ///
     /// # Errors
     /// The socket cannot be made, or no thread can be started.
     pub(crate) fn start(
-        socket: PathBuf,
-        to: PathBuf,
+        (folder, name): (&Directory, String),
+        owner: Option<(u32, u32)>,
+        to: (&Directory, String),
         delay: Duration,
     ) -> io::Result<DelayingRelay> {
-        let listener = UnixListener::bind(&socket)?;
-        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o666))?;
+        let listener = UnixListener::bind(through(folder, &name))?;
+        if let Some((uid, gid)) = owner {
+            folder.give_socket_to(&name, uid, gid)?;
+        }
+        // It keeps the directory open as long as connections come.
+        let (far, to) = (to.0.clone(), through(to.0, &to.1));
         let ends = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ends);
         let listening = std::thread::Builder::new()
             .name("relay".to_owned())
-            .spawn(move || listen(&listener, &to, delay, &seen))?;
+            .spawn(move || {
+                let _held = far;
+                listen(&listener, &to, delay, &seen);
+            })?;
         Ok(DelayingRelay {
             ends,
             listening: Some(listening),
-            socket,
+            socket: (folder.clone(), name),
         })
     }
 }
@@ -69,8 +78,15 @@ impl Drop for DelayingRelay {
             let _ = listening.join();
         }
         // If it cannot be removed now, it is removed with its directory.
-        let _ = std::fs::remove_file(&self.socket);
+        let (folder, name) = &self.socket;
+        let _ = folder.remove_file(name);
     }
+}
+
+/// The path of a socket through the descriptor of its directory, which has to stay open.
+fn through(folder: &Directory, name: &str) -> PathBuf {
+    let held = folder.descriptor().as_raw_fd();
+    Path::new("/proc/self/fd").join(held.to_string()).join(name)
 }
 
 fn listen(listener: &UnixListener, to: &Path, delay: Duration, ends: &AtomicBool) {
@@ -151,13 +167,21 @@ mod tests {
         })
     }
 
+    /// A relay from `near` to `far`.
+    fn start(folder: &Path, delay: Duration) -> DelayingRelay {
+        let held = Directory::open(folder).expect("opens");
+        let sockets = ["near", "far"].map(|name| (&held, name.to_owned()));
+        let [near, far] = sockets;
+        DelayingRelay::start(near, None, far, delay).expect("starts")
+    }
+
     #[test]
     fn bytes_arrive_whole_in_order_and_not_before_their_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let (near, far) = (folder.path().join("near"), folder.path().join("far"));
         let server = echo(&far);
         let delay = Duration::from_millis(20);
-        let relay = DelayingRelay::start(near.clone(), far, delay).expect("starts");
+        let relay = start(folder.path(), delay);
         let mut stream = UnixStream::connect(&near).expect("connects");
         let sent: Vec<u8> = (0..200_000_u32).map(|byte| (byte % 251) as u8).collect();
         for round in 0..5 {
@@ -181,8 +205,8 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_passed_on_is_closed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (near, nowhere) = (folder.path().join("near"), folder.path().join("nowhere"));
-        let relay = DelayingRelay::start(near.clone(), nowhere, Duration::ZERO).expect("starts");
+        let near = folder.path().join("near");
+        let relay = start(folder.path(), Duration::ZERO);
         let mut stream = UnixStream::connect(&near).expect("connects");
         assert_eq!(stream.read(&mut [0]).expect("closed"), 0);
         drop(relay);

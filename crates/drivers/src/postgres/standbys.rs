@@ -144,8 +144,8 @@ pub fn start(
     plan: &ManagedPlan,
 ) -> Result<Standby, DriverError> {
     let name = format!("standby{number}");
-    refuse_long_path(&plan.data.join(&name), plan)?;
-    let copy = primary.beside(&name, plan)?;
+    refuse_long_path(primary.data.path(), &name)?;
+    let copy = primary.beside(&name)?;
     let program = programs.join("pg_basebackup");
     if !program.is_file() {
         let shown = programs.display();
@@ -156,14 +156,15 @@ pub fn start(
     let mut add = |name: &str, value: &std::ffi::OsStr| {
         arguments.extend([name.into(), value.to_owned()]);
     };
-    add("--pgdata", copy.cluster.as_os_str());
-    add("--waldir", copy.wal.as_os_str());
-    add("--host", primary.cluster.as_os_str());
+    add("--pgdata", copy.cluster.path().as_os_str());
+    add("--waldir", copy.wal.path().as_os_str());
+    add("--host", primary.cluster.path().as_os_str());
     add("--username", USER.as_ref());
     add("--checkpoint", "fast".as_ref());
     add("--wal-method", "stream".as_ref());
     arguments.extend(["--write-recovery-conf", "--no-sync"].map(OsString::from));
-    GuardedProcess::start(guard, copy.order(program, arguments, SIGNALS))?.run(COPY_MAX)?;
+    let copying = copy.order(program, arguments, SIGNALS);
+    copy.start(guard, copying)?.run(COPY_MAX)?;
     let relay = round_trip(plan)?.map(|delay| relay(&copy, primary, delay));
     let relay = relay.transpose()?;
     // The copy has the lock of the primary's socket.
@@ -173,11 +174,11 @@ pub fn start(
     if relay.is_some() {
         let mut through = OsString::from("primary_conninfo=user=");
         through.push(format!("{USER} port={RELAY_PORT} host='"));
-        through.push(quoted(copy.cluster.as_os_str()));
+        through.push(quoted(copy.cluster.path().as_os_str()));
         through.push("'");
         order.arguments.extend(["-c".into(), through]);
     }
-    let process = GuardedProcess::start(guard, order)?;
+    let process = copy.start(guard, order)?;
     Ok(Standby { process, relay })
 }
 
@@ -187,10 +188,11 @@ fn relay(
     primary: &ServerPlaces,
     delay: Duration,
 ) -> Result<DelayingRelay, DriverError> {
-    let near = copy.cluster.join(format!(".s.PGSQL.{RELAY_PORT}"));
-    let far = primary.cluster.join(format!(".s.PGSQL.{PORT}"));
-    let shown = near.display().to_string();
-    let started = DelayingRelay::start(near, far, delay / 2);
+    let name = |port| format!(".s.PGSQL.{port}");
+    let near = (&copy.cluster, name(RELAY_PORT));
+    let shown = copy.cluster.path().display();
+    let far = (&primary.cluster, name(PORT));
+    let started = DelayingRelay::start(near, copy.owner(), far, delay / 2);
     started.map_err(|error| DriverError::failed(format!("{shown}: {error}")))
 }
 
@@ -206,24 +208,20 @@ fn quoted(value: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// Refuses a directory with a path too long for a socket in it.
-fn refuse_long_path(host: &Path, plan: &ManagedPlan) -> Result<(), ManagedError> {
-    let length = host.as_os_str().len();
+/// Refuses a directory of data with a path too long for a socket in the folder `name`.
+fn refuse_long_path(data: &Path, name: &str) -> Result<(), ManagedError> {
+    let length = data.join(name).as_os_str().len();
     if length + SOCKET_NAME <= SOCKET_MAX {
         return Ok(());
     }
+    // The directory that the user named, which contains the work folder.
+    let named = data.ancestors().nth(2).map_or(0, |n| n.as_os_str().len());
     Err(ManagedError::Unusable(format!(
         "{}: the path is too long for a Unix socket, through which standbys receive their WAL; \
          use a directory with a path of at most {} bytes",
-        host.display(),
-        SOCKET_MAX - SOCKET_NAME - (length - plan_length(plan))
+        data.display(),
+        SOCKET_MAX - SOCKET_NAME - (length - named)
     )))
-}
-
-/// Bytes of the path of the directory that the user named.
-fn plan_length(plan: &ManagedPlan) -> usize {
-    let named = plan.data.ancestors().nth(2);
-    named.map_or(0, |named| named.as_os_str().len())
 }
 
 /// Waits until `standbys` stream from the server at `address`.

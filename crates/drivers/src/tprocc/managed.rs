@@ -6,7 +6,8 @@ use super::driver::TprocCDriver;
 use super::load::{LoadOptions, LoadProgress};
 use super::server::TprocCServer;
 use super::{loading, mariadb, postgres};
-use measure::driver::{DriverError, DriverKind, ManagedKind, ManagedPlan, OpenedTarget};
+use measure::driver::{DriverError, DriverKind, OpenedTarget};
+use measure::driver::{ManagedFolders, ManagedKind, ManagedPlan};
 use measure::workload::Workload;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ pub const ON_POSTGRES: DriverKind = DriverKind {
         products: &["tprocc-postgres"],
         accepts,
         footprint_bytes: |plan| with_tables(plan, crate::postgres::managed::footprint_bytes),
-        make: |plan| make(plan, "tprocc-postgres", postgres::make),
+        make: |plan, folders| make(plan, folders, "tprocc-postgres", postgres::make),
     }),
     ..super::KIND
 };
@@ -30,7 +31,7 @@ pub const ON_MARIADB: DriverKind = DriverKind {
         products: &["tprocc-mariadb"],
         accepts,
         footprint_bytes: |plan| with_tables(plan, crate::mariadb::managed::footprint_bytes),
-        make: |plan| make(plan, "tprocc-mariadb", mariadb::make),
+        make: |plan, folders| make(plan, folders, "tprocc-mariadb", mariadb::make),
     }),
     ..super::KIND
 };
@@ -81,11 +82,12 @@ fn with_tables(plan: &ManagedPlan, of: fn(&ManagedPlan) -> [u64; 2]) -> [u64; 2]
 /// Makes a server, loads its tables, and opens them.
 fn make(
     plan: &ManagedPlan,
+    folders: &ManagedFolders,
     shown: &str,
-    start: fn(&ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError>,
+    start: fn(&ManagedPlan, &ManagedFolders) -> Result<Box<dyn TprocCServer>, DriverError>,
 ) -> Result<OpenedTarget, DriverError> {
     let options = options(plan)?;
-    let server = start(&of_server(plan))?;
+    let server = start(&of_server(plan), folders)?;
     let goes_on = |_: &LoadProgress| !plan.interrupted.load(Ordering::Relaxed);
     loading::load(&*server, &options, &goes_on)?;
     Ok(OpenedTarget {

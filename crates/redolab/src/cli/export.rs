@@ -290,9 +290,9 @@ fn place(
 /// Begins a new file in `folder`.
 fn begin_in(folder: &Path, inside: &str, audience: Audience) -> Result<OutputFile, CommandError> {
     let inside = Path::new(inside);
-    let path = folder.join(inside);
-    file::make_folders(folder, inside.parent().unwrap_or(Path::new("")))?;
-    OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default()).map_err(|e| match e {
+    let folder = file::make_folders(folder, inside.parent().unwrap_or(Path::new("")))?;
+    let name = inside.file_name().unwrap_or_default();
+    OutputFile::begin_in(&folder, name, audience).map_err(|e| match e {
         OutputError::Exists { .. } => {
             CommandError::usage(format!("{e}; export into another folder"))
         }

@@ -5,7 +5,7 @@ use crate::collect::place;
 use crate::intake::feed::{Failed, Feeding};
 use crate::intake::find::{self, Input};
 use crate::intake::redacted::{self, RedactedReader};
-use crate::output::file::{Audience, Existing, Inputs, OutputFile, remedy};
+use crate::output::file::{Audience, OutputFile, remedy};
 use crate::output::lines::tell;
 use crate::signals;
 use clap::{Args, ValueEnum};
@@ -151,9 +151,8 @@ fn rewrite(
         return Ok(());
     };
     let path = folder.join(name);
-    crate::output::file::make_folders(folder, Path::new(""))?;
-    let inputs = Inputs::default();
-    let output = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs)?;
+    let folder = crate::output::file::make_folders(folder, Path::new(""))?;
+    let output = OutputFile::begin_in(&folder, name, Audience::Owner)?;
     let mut output = BufWriter::new(output);
     let mut reader = RedactedReader::new(&mut unpacked, redactor);
     // Of input and output together: the system does not say which of them failed.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a file that exists is never replaced.
 
-use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
+use crate::output::file::{self, Audience, Inputs, OutputError, OutputFile};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ pub fn write(
     audience: Audience,
 ) -> Result<PathBuf, OutputError> {
     let path = folder.join(name);
-    file::make_folders(folder, Path::new(""))?;
-    let mut output = OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default())?;
+    let folder = file::make_folders(folder, Path::new(""))?;
+    let mut output = OutputFile::begin_in(&folder, name, audience)?;
     output
         .write_all(text.as_bytes())
         .map_err(|source| OutputError::System {

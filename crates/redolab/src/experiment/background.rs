@@ -15,8 +15,6 @@ use measure::Nanos;
 use measure::record::DATA_BLOCK_BYTES;
 use measure::words::size;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,10 +175,10 @@ pub(super) fn place(
     let mut folders = Vec::new();
     let mut placed = PlacedBackground::default();
     if let Some(plan) = &log.background.archive {
-        let (_, room) = volume("--archive", &plan.directory)?;
+        let (directory, room) = volume("--archive", &plan.directory)?;
         need("--archive", &plan.directory, room, log.shape.file_bytes)?;
         placed.archive = Some(ArchiveOptions {
-            directory: plan.directory.clone(),
+            directory,
             keep: plan.keep,
             spare_bytes: room.keep_bytes(),
         });
@@ -207,9 +205,7 @@ fn place_neighbour(plan: &NeighbourPlan) -> Result<(Neighbour, WorkFolder), Fail
     };
     let folder = WorkFolder::create_in(&directory).map_err(making())?;
     folder.register(NEIGHBOUR_FILE).map_err(making())?;
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(0o600);
-    let file = options.open(folder.directory().path().join(NEIGHBOUR_FILE));
+    let file = folder.directory().create_file(NEIGHBOUR_FILE);
     let neighbour = Neighbour {
         file: Arc::new(file.map_err(making())?),
         every: Duration::from_nanos(plan.every.0),

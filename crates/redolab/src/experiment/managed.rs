@@ -14,7 +14,8 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::{self, WorkFolder};
 use crate::safety::PlannedWrites;
-use measure::driver::{Driver, DriverError, DriverKind, ManagedKind, ManagedPlan};
+use measure::driver::{Driver, DriverError, DriverKind, HeldFolder};
+use measure::driver::{ManagedFolders, ManagedKind, ManagedPlan};
 use measure::words::sanitize;
 use measure::workload::Workload;
 use std::path::PathBuf;
@@ -111,7 +112,7 @@ impl ServerPlace {
         plan: &MeasurementPlan,
         console: &dyn Console,
     ) -> Result<Option<String>, Failure> {
-        let [data, log] = (self.kind.footprint_bytes)(&self.order(PathBuf::new(), PathBuf::new()));
+        let [data, log] = (self.kind.footprint_bytes)(&self.order());
         let shown = sanitize::line(&self.shown());
         console.say(&format!(
             "Will make a server of its own, run it and remove it: {shown}."
@@ -132,10 +133,8 @@ impl ServerPlace {
         }
     }
 
-    fn order(&self, data: PathBuf, log: PathBuf) -> ManagedPlan {
+    fn order(&self) -> ManagedPlan {
         ManagedPlan {
-            data,
-            log,
             programs: self.plan.programs.clone(),
             settings: self.plan.settings.clone(),
             interrupted: Arc::default(),
@@ -158,14 +157,15 @@ impl ServerPlace {
         if let Some(Site::Folder(folder)) = apart.transpose()? {
             folders.push(folder);
         }
-        let registering = || Failure::system("registering the directories of a server");
         // The last one is that of the data.
-        let data = folders[folders.len() - 1].register_tree(DATA);
-        let log = folders[0].register_tree(LOG).map_err(registering())?;
-        let mut order = self.order(data.map_err(registering())?, log);
+        let server = ManagedFolders {
+            data: tree(&folders[folders.len() - 1], DATA)?,
+            log: tree(&folders[0], LOG)?,
+        };
+        let mut order = self.order();
         order.interrupted = console.interrupt().flag();
         let phase = ConsolePhase::begin(console, "the server", 0);
-        let made = (self.kind.make)(&order);
+        let made = (self.kind.make)(&order, &server);
         let opened = made.map_err(|error| match console.interrupt().requested() {
             true => Failure::Interrupted,
             false => error.into(),
@@ -184,4 +184,14 @@ impl ServerPlace {
         self.log.settle(console)?;
         Ok((LoadTarget::behind(driver, rows)?, folders))
     }
+}
+
+/// Makes a directory of the server in a work folder.
+fn tree(folder: &WorkFolder, name: &str) -> Result<HeldFolder, Failure> {
+    let made = folder.make_tree(name);
+    let made = made.map_err(Failure::system("making the directories of a server"))?;
+    Ok(HeldFolder {
+        held: made.descriptor(),
+        path: made.path().to_owned(),
+    })
 }

@@ -6,12 +6,15 @@
 //! through. A FIFO, a character device and a descriptor (`/dev/stdout`) have no earlier content
 //! and are written directly.
 
+mod folders;
 mod rules;
 
+pub use folders::make_folders;
 pub use rules::{Audience, Existing, Inputs, OutputError, RESULT_ROOM, remedy};
 
+use device::file::Directory;
 use rules::identity;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,7 +22,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Levels above an output at which a directory of [`Inputs`] is looked for.
 const LEVELS: [&str; 3] = [".", "..", "../.."];
@@ -42,7 +46,7 @@ pub struct OutputFile {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     name: OsString,
     /// The file's name until it is complete; `None` while it has no name at all.
     temporary: Option<String>,
@@ -68,16 +72,47 @@ impl OutputFile {
         existing: Existing,
         inputs: &Inputs,
     ) -> Result<OutputFile, OutputError> {
-        let begun = |file, place| OutputFile {
+        match descriptor(path)? {
+            Some(file) => Ok(OutputFile::of(file, None, existing, inputs)),
+            None => OutputFile::begin_at(Place::at(path)?, audience, existing, inputs),
+        }
+    }
+
+    /// Begins a new file in a directory that is held open.
+    ///
+    /// # Errors
+    /// A file that exists, or the system's errors.
+    pub fn begin_in(
+        folder: &Directory,
+        name: impl AsRef<OsStr>,
+        audience: Audience,
+    ) -> Result<OutputFile, OutputError> {
+        let path = folder.path().join(name.as_ref());
+        let place = Place {
+            name: name.as_ref().to_owned(),
+            path,
+            folder: folder.descriptor(),
+            temporary: None,
+        };
+        OutputFile::begin_at(place, audience, Existing::Keep, &Inputs::default())
+    }
+
+    fn of(file: File, place: Option<Place>, existing: Existing, inputs: &Inputs) -> OutputFile {
+        OutputFile {
             file,
             place,
             existing,
             inputs: inputs.clone(),
-        };
-        if let Some(file) = descriptor(path)? {
-            return Ok(begun(file, None));
         }
-        let mut place = Place::at(path)?;
+    }
+
+    fn begin_at(
+        mut place: Place,
+        audience: Audience,
+        existing: Existing,
+        inputs: &Inputs,
+    ) -> Result<OutputFile, OutputError> {
+        let begun = |file, place| OutputFile::of(file, place, existing, inputs);
         let mode = match place.look(existing, inputs)? {
             Found::Direct => return Ok(begun(place.open_direct()?, None)),
             Found::Nothing => audience.mode(),
@@ -206,40 +241,6 @@ pub fn available(directory: impl AsFd) -> Option<u64> {
     Some(blocks.saturating_mul(volume.f_frsize))
 }
 
-/// Makes the directories of `inside` below `root` where they are missing, and refuses symbolic
-/// links among them; `root` itself is the user's and may be one.
-///
-/// # Errors
-/// A link, something that is not a directory, or the system's errors.
-pub fn make_folders(root: &Path, inside: &Path) -> Result<(), OutputError> {
-    let failed = |path: &Path, source: io::Error| OutputError::System {
-        path: path.to_owned(),
-        action: "making the directory",
-        source,
-    };
-    std::fs::create_dir_all(root).map_err(|e| failed(root, e))?;
-    let mut at = root.to_owned();
-    for part in inside.components() {
-        let Component::Normal(part) = part else {
-            return Err(refused(inside, "is not a name below a directory"));
-        };
-        at.push(part);
-        match std::fs::create_dir(&at) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(&at, e)),
-            _ => {}
-        }
-        let kind = std::fs::symlink_metadata(&at).map_err(|e| failed(&at, e))?;
-        if !kind.is_dir() {
-            return Err(refused(
-                &at,
-                "is not a directory, and redolab writes through no symbolic link; export into \
-                 another folder",
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// The open descriptor that `path` names, such as `/dev/stdout`; `None` for other paths.
 fn descriptor(path: &Path) -> Result<Option<File>, OutputError> {
     let own = |fd: io::Result<OwnedFd>| match fd {
@@ -293,7 +294,7 @@ impl Place {
         let folder = folder.map_err(|e| system(path, "opening its directory", e.into()))?;
         Ok(Place {
             path: path.to_owned(),
-            folder,
+            folder: Arc::new(folder),
             name,
             temporary: None,
         })
@@ -414,7 +415,7 @@ impl Place {
         let name = temporary(&self.name);
         let from = format!("{descriptors}/{}", file.as_raw_fd());
         let follow = AtFlags::SYMLINK_FOLLOW;
-        if rustix::fs::linkat(CWD, &from, &self.folder, &name, follow).is_ok() {
+        if rustix::fs::linkat(&self.folder, &from, &self.folder, &name, follow).is_ok() {
             self.temporary = Some(name);
             return Ok(());
         }

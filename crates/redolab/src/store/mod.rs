@@ -44,10 +44,8 @@ use crate::folder::{Folder, is_name};
 use error::{io_error, making_error};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher};
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The store's layout.
@@ -136,11 +134,7 @@ impl Store {
     /// # Errors
     /// A directory that holds something else, a store of a newer version, or the system's errors.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|e| making_error(path, e))?;
+        Folder::make_root(path, 0o700).map_err(|e| making_error(path, e))?;
         let root = Folder::open_root(path).map_err(|e| io_error(path, "opening", e))?;
         let store = Store { root };
         match store.root.read(MARKER, MARKER_MAX_BYTES) {

@@ -4,6 +4,7 @@
 mod canary;
 mod collect;
 mod databases;
+mod foreign;
 #[path = "../cli/harness.rs"]
 #[expect(dead_code, reason = "what tests of devices need")]
 mod harness;

@@ -4,6 +4,7 @@
 //!
 //! `REDOLAB_ARCHIVE_KILLS` sets how many (25), `REDOLAB_ARCHIVE_SEED` repeats the moments.
 
+use device::file::Directory;
 use drivers::embedded::{ArchiveOptions, AskedOfLog, EmbeddedLog, LogBackground, archive_folder};
 use measure::driver::Driver as _;
 use measure::workload::split_mix;
@@ -64,7 +65,9 @@ fn open(directory: &Path) -> (EmbeddedLog, PathBuf) {
         .expect("a log");
     let folder = archive_folder(&log, &archive).expect("open");
     let beside = LogBackground {
-        archive: Some(ArchiveOptions::new(archive)),
+        archive: Some(ArchiveOptions::new(
+            Directory::open(&archive).expect("opens"),
+        )),
         ..LogBackground::default()
     };
     let log = EmbeddedLog::start_with(log, asked(), beside).expect("the archive goes on");

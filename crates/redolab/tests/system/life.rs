@@ -71,7 +71,9 @@ fn open(directory: &Path) -> (EmbeddedLog, PathBuf, Vec<RedoRecord>) {
     let folder = archive_folder(&log, &archive).expect("open");
     let beside = LogBackground {
         data: Some(data_file(directory, &redo_bytes)),
-        archive: Some(ArchiveOptions::new(archive)),
+        archive: Some(ArchiveOptions::new(
+            Directory::open(&archive).expect("opens"),
+        )),
         ..LogBackground::default()
     };
     let log = EmbeddedLog::start_with(log, asked(), beside).expect("it lives");

@@ -12,7 +12,7 @@ use crate::managed::GuardProgram;
 use crate::mariadb::{MariadbEnvironment, ServerHandle, counts, managed};
 use call::MariadbCalls;
 use measure::RealClock;
-use measure::driver::{DriverError, ManagedPlan, ServerCounts};
+use measure::driver::{DriverError, ManagedFolders, ManagedPlan, ServerCounts};
 use measure::run::TargetFacts;
 use schema::MariadbSchema;
 use std::time::Duration;
@@ -35,9 +35,12 @@ pub fn server(
 ///
 /// # Errors
 /// As of a private server of the driver `mariadb`.
-pub fn make(plan: &ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError> {
+pub fn make(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+) -> Result<Box<dyn TprocCServer>, DriverError> {
     Ok(Box::new(MariadbTables {
-        server: managed::start(plan, &GuardProgram::own())?,
+        server: managed::start(plan, folders, &GuardProgram::own())?,
         clock: RealClock::new(),
     }))
 }

@@ -13,7 +13,9 @@ use crate::managed::GuardProgram;
 use crate::postgres::{ClientEnvironment, Server, managed};
 use call::PostgresCalls;
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, ManagedPlan, ServerCounts, WaitSampling};
+use measure::driver::{
+    Driver, DriverError, ManagedFolders, ManagedPlan, ServerCounts, WaitSampling,
+};
 use measure::run::TargetFacts;
 use schema::PostgresSchema;
 use std::time::Duration;
@@ -40,9 +42,12 @@ pub fn server(
 ///
 /// # Errors
 /// As of a private server of the driver `postgres`.
-pub fn make(plan: &ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError> {
+pub fn make(
+    plan: &ManagedPlan,
+    folders: &ManagedFolders,
+) -> Result<Box<dyn TprocCServer>, DriverError> {
     Ok(Box::new(PostgresTables {
-        server: managed::start(plan, &GuardProgram::own())?,
+        server: managed::start(plan, folders, &GuardProgram::own())?,
     }))
 }
 

@@ -53,14 +53,9 @@ impl PowerKeep {
     /// A directory of something else, a keep that another server has open, a full disk.
     pub(super) fn open(path: &Path, file_bytes: u64) -> Result<PowerKeep, PowerTestError> {
         let shown = path.display();
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .create(path)
-            .map_err(PowerTestError::system(format!(
-                "--keep {shown}: making the directory"
-            )))?;
-        let folder = Folder::open_root(path)
-            .map_err(PowerTestError::system(format!("--keep {shown}: opening")))?;
+        let failed = |what| PowerTestError::system(format!("--keep {shown}: {what}"));
+        Folder::make_root(path, 0o777).map_err(failed("making the directory"))?;
+        let folder = Folder::open_root(path).map_err(failed("opening"))?;
         let is_new = check_marker(&folder)?;
         let builder = || Log::builder(folder.directory());
         if is_new || !has(&folder, redo::engine::Paths::CONTROL)? {
