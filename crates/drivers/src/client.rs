@@ -8,8 +8,8 @@ mod password;
 mod socket;
 mod url;
 
-pub use password::Password;
-pub use socket::{Socket, SocketError};
+pub use password::{Password, remember};
+pub use socket::{CONNECT_MAX, EXCHANGE_MAX, LEAST_WAIT, Socket, SocketError, connect_tcp};
 pub use url::{UrlParts, encoded};
 
 use measure::run::DatabaseFacts;
@@ -18,11 +18,24 @@ use measure::words::sanitize;
 /// Characters of a text from a server that are kept.
 const TEXT_MAX: usize = 500;
 
-/// Text from a server as messages and results show it: one harmless line of limited length.
+/// A value from a server as results show it: one harmless line of limited length, without the
+/// secrets that were sent.
 #[must_use]
 pub fn harmless(bytes: &[u8]) -> String {
+    shown(bytes, password::without_secret_words)
+}
+
+/// A message of a server, which may quote what it was sent: as [`harmless`], and a secret is found
+/// in the middle of a word, too.
+#[must_use]
+pub fn harmless_message(bytes: &[u8]) -> String {
+    shown(bytes, password::without_secrets)
+}
+
+/// Secrets are removed from what would be shown: what is not printed may divide them before.
+fn shown(bytes: &[u8], remove: fn(&str) -> String) -> String {
     let text = sanitize::line(&String::from_utf8_lossy(bytes));
-    text.chars().take(TEXT_MAX).collect()
+    remove(&text).chars().take(TEXT_MAX).collect()
 }
 
 /// The first setting that differs between two readings, as a message; `None` where none does.
@@ -53,5 +66,17 @@ mod tests {
             "no entry for\u{fffd}"
         );
         assert_eq!(harmless(&[b'x'; 10_000]).len(), TEXT_MAX);
+    }
+
+    #[test]
+    fn a_secret_that_a_server_sends_back_is_not_shown() {
+        let _known = Password::new("open sesame 77".to_owned());
+        for echoed in ["no open sesame 77!", "no open\x01 sesa\x1b[0mme 77!"] {
+            assert_eq!(harmless_message(echoed.as_bytes()), "no (a password)!");
+        }
+        // Not even a part of it, where the text is cut.
+        let long = format!("{}open sesame 77", "x".repeat(TEXT_MAX - 5));
+        assert!(!harmless_message(long.as_bytes()).contains("open"));
+        assert_eq!(harmless(b"16.3 open sesame 77"), "16.3 (a password)");
     }
 }

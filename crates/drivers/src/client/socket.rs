@@ -19,8 +19,15 @@ use thiserror::Error;
 const INBOX_BYTES: usize = 8 << 10;
 /// The longest path in the address of a Unix socket.
 const ADDRESS_MAX: usize = 107;
+/// Connecting and logging in take so long together, at most.
+pub const CONNECT_MAX: Duration = Duration::from_secs(20);
+/// Bytes that are accepted from a server in one exchange: redolab asks for nothing that is near to
+/// it.
+pub const EXCHANGE_MAX: usize = 16 << 20;
 /// The longest wait when a connection is closed.
 const FAREWELL: Duration = Duration::from_millis(100);
+/// No time at all would be no limit.
+pub const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// What goes wrong with a connection.
 #[derive(Debug, Error)]
@@ -31,6 +38,9 @@ pub enum SocketError {
     /// No answer within that time.
     #[error("the server did not answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
+    /// More than is accepted.
+    #[error("the server sends without end")]
+    Endless,
     /// The connection failed.
     #[error("the connection to the server failed: {0}")]
     Io(io::Error),
@@ -51,6 +61,10 @@ pub struct Socket {
     end: usize,
     patience: Duration,
     deadline: Instant,
+    /// Bytes that arrived in this exchange.
+    received: usize,
+    /// The exchange is that of connecting and logging in.
+    is_new: bool,
     is_broken: bool,
 }
 
@@ -69,25 +83,36 @@ fn short_path(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     Ok((short.join(name), Some(folder)))
 }
 
+/// Connects to a port, by one of the addresses of `host`, before `deadline`.
+///
+/// # Errors
+/// No server is reachable there.
+pub fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match TcpStream::connect_timeout(&address, left.max(LEAST_WAIT)) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
 impl Socket {
     /// Connects to a port.
     ///
     /// # Errors
     /// No server is reachable there.
     pub fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<Socket> {
-        let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-        for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, patience) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(patience))?;
-                    stream.set_write_timeout(Some(patience))?;
-                    return Ok(Socket::of(Stream::Tcp(stream), patience));
-                }
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+        let deadline = Instant::now() + patience.min(CONNECT_MAX);
+        let stream = connect_tcp(host, port, deadline)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Socket::of(Stream::Tcp(stream), deadline, patience))
     }
 
     /// Connects to a Unix socket. A server that accepts nothing may make that wait, so the limit
@@ -96,26 +121,30 @@ impl Socket {
     /// # Errors
     /// No server is reachable there.
     pub fn unix(path: &Path, patience: Duration) -> io::Result<Socket> {
+        let deadline = Instant::now() + patience.min(CONNECT_MAX);
         let (short, _folder) = short_path(path)?;
         let address = SocketAddrUnix::new(&short)?;
         let flags = rustix::net::SocketFlags::CLOEXEC;
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         for limit in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
-            sockopt::set_socket_timeout(socket.as_fd(), limit, Some(patience))?;
+            sockopt::set_socket_timeout(socket.as_fd(), limit, Some(patience.min(CONNECT_MAX)))?;
         }
         rustix::net::connect(&socket, &address)?;
-        Ok(Socket::of(Stream::Unix(UnixStream::from(socket)), patience))
+        let stream = Stream::Unix(UnixStream::from(socket));
+        Ok(Socket::of(stream, deadline, patience))
     }
 
-    fn of(stream: Stream, patience: Duration) -> Socket {
+    fn of(stream: Stream, deadline: Instant, patience: Duration) -> Socket {
         Socket {
             stream,
             inbox: vec![0; INBOX_BYTES],
             start: 0,
             end: 0,
             patience,
-            deadline: Instant::now() + patience,
+            deadline,
+            received: 0,
+            is_new: true,
             is_broken: false,
         }
     }
@@ -131,10 +160,27 @@ impl Socket {
         self.is_broken = true;
     }
 
-    /// Begins an exchange: it has to end within the connection's patience.
+    /// Begins an exchange: it has to end within the connection's patience. The first one comes
+    /// after the server has accepted the user.
     #[inline]
     pub fn begin(&mut self) {
         self.deadline = Instant::now() + self.patience;
+        self.received = 0;
+        if self.is_new {
+            self.is_new = false;
+            self.limit(self.patience);
+        }
+    }
+
+    /// Sets how long a call may wait. A connection that takes no limit has the one from before.
+    fn limit(&self, time: Duration) {
+        let fd = match &self.stream {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        };
+        for kind in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
+            let _ = sockopt::set_socket_timeout(fd, kind, Some(time));
+        }
     }
 
     /// Sends all of it. A server that is gone is noticed when its answer is read, because it may
@@ -183,6 +229,10 @@ impl Socket {
     /// The server is gone or does not answer, or the connection failed.
     pub fn fill(&mut self) -> Result<(), SocketError> {
         self.check_time()?;
+        if self.is_new {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            self.limit(left.max(LEAST_WAIT));
+        }
         if self.start > 0 {
             self.inbox.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -203,6 +253,11 @@ impl Socket {
             }
             Ok(count) => {
                 self.end += count;
+                self.received += count;
+                if self.received > EXCHANGE_MAX {
+                    self.is_broken = true;
+                    return Err(SocketError::Endless);
+                }
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -229,15 +284,23 @@ impl Socket {
     fn check_time(&mut self) -> Result<(), SocketError> {
         if Instant::now() > self.deadline {
             self.is_broken = true;
-            return Err(SocketError::TimedOut(self.patience));
+            return Err(SocketError::TimedOut(self.patience()));
         }
         Ok(())
+    }
+
+    /// How long the present exchange may take.
+    fn patience(&self) -> Duration {
+        match self.is_new {
+            true => self.patience.min(CONNECT_MAX),
+            false => self.patience,
+        }
     }
 
     fn broken(&mut self, error: io::Error) -> SocketError {
         self.is_broken = true;
         match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::TimedOut(self.patience),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::TimedOut(self.patience()),
             _ if is_gone(&error) => SocketError::Closed,
             _ => SocketError::Io(error),
         }

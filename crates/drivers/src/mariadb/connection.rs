@@ -8,7 +8,7 @@ use super::address::ServerAddress;
 use super::authentication::{ATTRIBUTES, CACHING, Greeting, NATIVE, answer};
 use super::error::{MariadbError, MariadbMessage};
 use super::packet::{Fields, Packets, SENT_MAX, put_length};
-use crate::client::{Password, harmless};
+use crate::client::{Password, harmless, harmless_message};
 use std::time::Duration;
 
 /// What the server shows of its clients.
@@ -96,7 +96,6 @@ impl ServerConnection {
         patience: Duration,
     ) -> Result<ServerConnection, MariadbError> {
         let mut packets = Packets::connect(address, patience)?;
-        packets.begin();
         let body = packets.receive()?;
         if body.first() == Some(&ERROR) {
             return Err(refusal(MariadbMessage::of(body), password));
@@ -296,7 +295,7 @@ fn log_in(
                 let name = fields.text().unwrap_or_default();
                 plugin = name.to_vec();
                 answer(name, secret, fields.rest())
-                    .ok_or_else(|| MariadbError::Method(harmless(name)))?
+                    .ok_or_else(|| MariadbError::Method(harmless_message(name)))?
             }
             Some((&MORE, [3])) if plugin == CACHING.as_bytes() => continue,
             Some((&MORE, [4])) if plugin == CACHING.as_bytes() => {
@@ -342,10 +341,6 @@ fn put_login(out: &mut Vec<u8>, greeting: &Greeting, user: &str, plugin: &[u8], 
 }
 
 fn refusal(message: MariadbMessage, password: Option<&Password>) -> MariadbError {
-    let message = match password {
-        Some(password) => message.without(password),
-        None => message,
-    };
     if !message.is_refusal() {
         return MariadbError::Server(message);
     }

@@ -4,9 +4,10 @@
 //! SCRAM-SHA-256 the server proves that it knows the password, too; rows are few and small.
 
 use super::credentials::Credentials;
-use super::error::{PostgresError, ServerMessage, harmless};
+use super::error::{PostgresError, ServerMessage};
 use super::url::Address;
 use super::wire::Wire;
+use crate::client::{harmless, harmless_message, remember};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::{backend, frontend};
@@ -63,7 +64,6 @@ impl Connection {
         patience: Duration,
     ) -> Result<Connection, PostgresError> {
         let mut wire = Wire::connect(address, patience)?;
-        wire.begin();
         let parameters = [
             ("user", address.user.as_str()),
             ("database", address.database.as_str()),
@@ -219,8 +219,9 @@ fn answer(
         let missing = || PostgresError::NoPassword(credentials.note.clone());
         credentials.password.as_ref().ok_or_else(missing)
     };
-    let proof =
-        |error: std::io::Error| PostgresError::Proof(harmless(error.to_string().as_bytes()));
+    let proof = |error: std::io::Error| {
+        PostgresError::Proof(harmless_message(error.to_string().as_bytes()))
+    };
     match (request, step) {
         (Request::Nothing, Step::Begun | Step::Answered) => Ok(Step::Accepted),
         (Request::ClearText, Step::Begun) => {
@@ -232,6 +233,7 @@ fn answer(
         }
         (Request::Md5(salt), Step::Begun) => {
             let hash = md5_hash(address.user.as_bytes(), password()?.bytes(), salt);
+            remember(hash.as_bytes());
             frontend::password_message(hash.as_bytes(), &mut wire.outbox)?;
             Ok(Step::Answered)
         }

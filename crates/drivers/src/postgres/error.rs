@@ -3,15 +3,12 @@
 //! Invariants: text from the server is untrusted and is made harmless here, and no message contains
 //! a password.
 
+use crate::client::harmless_message;
 use measure::driver::DriverError;
-use measure::words::sanitize;
 use std::fmt;
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
-
-/// Characters of a text from the server that are kept.
-const TEXT_MAX: usize = 500;
 
 /// What the server reports as an error or a warning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +32,9 @@ impl ServerMessage {
             };
             match kind {
                 // `V` is never translated, and follows `S`.
-                b'S' | b'V' => message.severity = harmless(text),
-                b'C' => message.code = harmless(text),
-                b'M' => message.text = harmless(text),
+                b'S' | b'V' => message.severity = harmless_message(text),
+                b'C' => message.code = harmless_message(text),
+                b'M' => message.text = harmless_message(text),
                 _ => {}
             }
         }
@@ -55,13 +52,6 @@ impl fmt::Display for ServerMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.severity, self.code, self.text)
     }
-}
-
-/// Text from the server as messages and results show it: one harmless line of limited length.
-#[must_use]
-pub fn harmless(bytes: &[u8]) -> String {
-    let text = sanitize::line(&String::from_utf8_lossy(bytes));
-    text.chars().take(TEXT_MAX).collect()
 }
 
 /// An error of the PostgreSQL driver.
@@ -184,7 +174,8 @@ mod tests {
         assert_eq!(message.to_string(), "FATAL 28P01: no entry for\u{fffd}");
         assert!(message.is_refusal());
         assert_eq!(ServerMessage::of(b""), ServerMessage::default());
-        let long = harmless(&[b'x'; 10_000]);
-        assert_eq!(long.len(), TEXT_MAX);
+        let _known = crate::client::Password::new("swordfish 9".to_owned());
+        let echoed = ServerMessage::of(b"VFATAL\0C28P01\0Myou sent xswordfish 9x\0");
+        assert_eq!(echoed.to_string(), "FATAL 28P01: you sent x(a password)x");
     }
 }

@@ -7,6 +7,7 @@
 
 use super::error::PostgresError;
 use super::url::{Address, Host};
+use crate::client::{CONNECT_MAX, EXCHANGE_MAX, LEAST_WAIT, connect_tcp};
 use bytes::BytesMut;
 use postgres_protocol::message::{backend::Header, frontend};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, sockopt};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 const MESSAGE_MAX: usize = 1 << 20;
 /// Bytes of a message before its body.
 const HEADER: usize = 5;
+/// Messages that are accepted in one exchange.
+const FRAMES_MAX: u32 = 20_000;
 /// The longest wait when a connection is closed.
 const FAREWELL: Duration = Duration::from_millis(100);
 
@@ -53,6 +56,11 @@ pub struct Wire {
     pub outbox: BytesMut,
     patience: Duration,
     deadline: Instant,
+    /// Bytes and messages that arrived in this exchange.
+    received: usize,
+    frames: u32,
+    /// The exchange is that of connecting and logging in.
+    is_new: bool,
     is_local: bool,
     is_broken: bool,
 }
@@ -87,14 +95,16 @@ impl Wire {
     /// No server is reachable.
     pub fn connect(address: &Address, patience: Duration) -> Result<Wire, PostgresError> {
         let port = address.port;
+        let limit = patience.min(CONNECT_MAX);
+        let deadline = Instant::now() + limit;
         let (at, stream) = match &address.host {
             Host::Network(host) => (
                 format!("host {}, port {port}", host.escape_debug()),
-                tcp(host, port, patience),
+                tcp(host, port, deadline),
             ),
             Host::Directory(folder) => {
                 let path = folder.join(format!(".s.PGSQL.{port}"));
-                let stream = in_folder(folder, &path, patience);
+                let stream = in_folder(folder, &path, limit);
                 (
                     format!("the socket {}", path.display().to_string().escape_debug()),
                     stream,
@@ -110,7 +120,10 @@ impl Wire {
             end: 0,
             outbox: BytesMut::new(),
             patience,
-            deadline: Instant::now() + patience,
+            deadline,
+            received: 0,
+            frames: 0,
+            is_new: true,
             is_local,
             is_broken: false,
         })
@@ -138,10 +151,35 @@ impl Wire {
         }
     }
 
-    /// Begins an exchange: it has to end within the connection's patience.
+    /// Begins an exchange: it has to end within the connection's patience. The first one comes
+    /// after the server has accepted the user.
     #[inline]
     pub fn begin(&mut self) {
         self.deadline = Instant::now() + self.patience;
+        (self.received, self.frames) = (0, 0);
+        if self.is_new {
+            self.is_new = false;
+            self.limit(self.patience);
+        }
+    }
+
+    /// Sets how long a read may wait. A connection that takes no limit has the one from before.
+    fn limit(&self, time: Duration) {
+        let kind = sockopt::Timeout::Recv;
+        let _ = sockopt::set_socket_timeout(self.stream.fd(), kind, Some(time));
+    }
+
+    /// How long the present exchange may take.
+    fn patience(&self) -> Duration {
+        match self.is_new {
+            true => self.patience.min(CONNECT_MAX),
+            false => self.patience,
+        }
+    }
+
+    fn endless(&mut self) -> PostgresError {
+        self.is_broken = true;
+        PostgresError::Protocol("it sends without end")
     }
 
     /// Sends what is in the outbox. What arrives meanwhile is kept, because a server reads nothing
@@ -206,6 +244,10 @@ impl Wire {
             }
             self.fill()?;
         };
+        self.frames += 1;
+        if self.frames > FRAMES_MAX {
+            return Err(self.endless());
+        }
         Ok(Frame {
             tag: self.inbox[body.start - HEADER],
             body: &self.inbox[body],
@@ -249,6 +291,10 @@ impl Wire {
     /// Reads what there is, at least one byte.
     fn fill(&mut self) -> Result<(), PostgresError> {
         self.check_time()?;
+        if self.is_new {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            self.limit(left.max(LEAST_WAIT));
+        }
         if self.start > 0 {
             self.inbox.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -269,6 +315,10 @@ impl Wire {
             }
             Ok(count) => {
                 self.end += count;
+                self.received += count;
+                if self.received > EXCHANGE_MAX {
+                    return Err(self.endless());
+                }
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -279,7 +329,7 @@ impl Wire {
     fn check_time(&mut self) -> Result<(), PostgresError> {
         if Instant::now() > self.deadline {
             self.is_broken = true;
-            return Err(PostgresError::TimedOut(self.patience));
+            return Err(PostgresError::TimedOut(self.patience()));
         }
         Ok(())
     }
@@ -287,7 +337,7 @@ impl Wire {
     fn broken(&mut self, error: io::Error) -> PostgresError {
         self.is_broken = true;
         match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => PostgresError::TimedOut(self.patience),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => PostgresError::TimedOut(self.patience()),
             _ if is_gone(&error) => PostgresError::Closed(""),
             _ => PostgresError::Io(error),
         }
@@ -314,19 +364,10 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<(Stream, bool)> {
-    let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(patience))?;
-                return Ok((Stream::Tcp(stream), address.ip().is_loopback()));
-            }
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+fn tcp(host: &str, port: u16, deadline: Instant) -> io::Result<(Stream, bool)> {
+    let stream = connect_tcp(host, port, deadline)?;
+    let is_local = stream.peer_addr()?.ip().is_loopback();
+    Ok((Stream::Tcp(stream), is_local))
 }
 
 /// Connects to the socket at `path`, in `folder`. The system accepts addresses up to 107 bytes; a

@@ -8,6 +8,7 @@ mod foreign;
 #[path = "../cli/harness.rs"]
 #[expect(dead_code, reason = "what tests of devices need")]
 mod harness;
+mod hostile;
 mod mariadb;
 mod own_mariadb;
 mod own_server;

@@ -1,6 +1,7 @@
 //! Two ends of a connection, and everything that is refused between them.
 
 use super::*;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
@@ -64,10 +65,17 @@ fn a_wrong_token_is_refused_on_both_sides_and_never_sent() {
     let (address, seen) = server(|mut stream| {
         let mut hello = greeting();
         hello.extend_from_slice(&[3; NONCE]);
-        put(&mut stream, &hello, "x").expect("sends");
+        put(&mut stream, &hello, (Instant::now(), PATIENCE), "x").expect("sends");
         let mut greeted = [0; 6 + NONCE + SUM];
-        whole(&mut stream, &mut greeted, "x").expect("the client greets");
-        put(&mut stream, &[&[0][..], &[9; SUM]].concat(), "x").expect("sends");
+        whole(&mut stream, &mut greeted, (Instant::now(), PATIENCE), "x")
+            .expect("the client greets");
+        put(
+            &mut stream,
+            &[&[0][..], &[9; SUM]].concat(),
+            (Instant::now(), PATIENCE),
+            "x",
+        )
+        .expect("sends");
         greeted.to_vec()
     });
     let error = PowerChannel::connect(&address, &token())
@@ -87,7 +95,7 @@ fn other_versions_and_other_programs_are_named() {
     let (address, _served) = server(|mut stream| {
         let mut hello = MAGIC.to_vec();
         hello.extend_from_slice(&9_u16.to_le_bytes());
-        put(&mut stream, &hello, "x")
+        put(&mut stream, &hello, (Instant::now(), PATIENCE), "x")
     });
     let error = PowerChannel::connect(&address, &token())
         .err()
