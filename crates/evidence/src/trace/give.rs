@@ -342,24 +342,24 @@ fn line_number(line: u64) -> SourcedCell {
     SourcedCell::derived(Cell::Count(line), "number of the line", Vec::new())
 }
 
-/// The reason that the log writer gave in the line above for the switch that `text` reports: both
-/// lines are one switch.
+/// The reason that the log writer gave in the line above for the switch that `text` reports, and
+/// the cell of the rate: both lines are one switch.
 fn reason_of<'a>(
     text: &str,
     process: &str,
     line: u64,
     modes: &'a mut Table,
-) -> Option<&'a mut Cell> {
+) -> Option<(&'a mut String, &'a mut Cell)> {
     if !text.starts_with(header::SWITCHED) {
         return None;
     }
-    let [of, at, reason] = modes.rows.last_mut()?.as_mut_slice() else {
+    let [of, at, Cell::Text(reason), rate, ..] = modes.rows.last_mut()?.as_mut_slice() else {
         return None;
     };
     let is_above = matches!(at, Cell::Count(at) if *at + 1 == line);
     let is_own = matches!(of, Cell::Text(of) if of == process);
-    let is_reason = matches!(reason, Cell::Text(r) if r.starts_with(header::REASON));
-    (is_above && is_own && is_reason).then_some(reason)
+    let is_reason = reason.starts_with(header::REASON);
+    (is_above && is_own && is_reason).then_some((reason, rate))
 }
 
 /// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
@@ -373,7 +373,6 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
         &with(&[
             ("elapsed_ms", "Elapsed ms"),
             ("size_kb", "Size KB"),
-            // A warning has no time of its own; the trace has stamps near to it.
             ("stamp_above", "Stamp above"),
             ("stamp_below", "Stamp below"),
         ]),
@@ -388,24 +387,34 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
         "adaptive_sync",
         "Switches of adaptive log file sync (post/wait, polling) and log writers (one, workers)",
         file,
-        &with(&[("switch", "Switch")]),
+        &with(&[
+            ("switch", "Switch"),
+            ("rate_per_s", "Redo synch writes per s"),
+            ("stamp_above", "Stamp above"),
+            ("stamp_below", "Stamp below"),
+        ]),
     );
     for listed in &merge.listed {
         let name = name(&merge.processes[listed.process], file);
+        let mut lines = (listed.line, listed.line);
         let in_line = |cell, formula| SourcedCell::derived(cell, formula, vec!["line".into()]);
+        // Neither a warning nor a switch has a time of its own; the trace has stamps near to them.
+        let stamp = |at: Option<i64>, formula| {
+            let cell = at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
+            in_line(cell, formula)
+        };
+        let stamps = [
+            stamp(listed.above, "stamp above the line"),
+            stamp(listed.below, "stamp below the line"),
+        ];
         let (into, more) = match &listed.said {
             HeaderFact::SlowWrite(ms, kb) => {
-                let stamp = |at: Option<i64>, formula| {
-                    let cell = at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
-                    in_line(cell, formula)
-                };
                 let kb = kb.map_or(Cell::Blank, Cell::Count);
-                let more = vec![
+                let mut more = vec![
                     in_line(Cell::Count(*ms), "time in the line, in ms"),
                     in_line(kb, "size in the line, in KB"),
-                    stamp(listed.above, "stamp above the line"),
-                    stamp(listed.below, "stamp below the line"),
                 ];
+                more.extend(stamps);
                 (&mut writes, more)
             }
             HeaderFact::SlowBroadcast(ms) => {
@@ -413,21 +422,31 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
                 (&mut broadcasts, vec![ms])
             }
             HeaderFact::AdaptiveMode(text) => {
-                if let Some(Cell::Text(reason)) = reason_of(text, &name, listed.line, &mut modes) {
+                let rate = listed
+                    .rate
+                    .map_or(Cell::Blank, |(rate, _)| Cell::Count(rate));
+                let rate = in_line(rate, "rate in the last line, per second");
+                let last = listed.rate.map_or(listed.line, |(_, line)| line);
+                let above = reason_of(text, &name, listed.line, &mut modes);
+                if let Some((reason, rate_cell)) = above {
                     *reason = format!("{reason}; {text}");
+                    *rate_cell = rate.cell;
                     if let Some(origin) = modes.origins.last_mut() {
-                        origin.lines.1 = listed.line;
+                        origin.lines.1 = last;
                     }
                     continue;
                 }
-                let text = Cell::Text(text.clone());
-                (&mut modes, vec![in_line(text, "text of the lines")])
+                let text = in_line(Cell::Text(text.clone()), "text of the lines");
+                lines.1 = last;
+                let mut more = vec![text, rate];
+                more.extend(stamps);
+                (&mut modes, more)
             }
             _ => continue,
         };
         let lead = [label(&name), line_number(listed.line)];
         let cells = lead.into_iter().chain(more).collect();
-        add_sourced(into, "", (listed.line, listed.line), cells);
+        add_sourced(into, "", lines, cells);
     }
     [writes, broadcasts, modes]
 }

@@ -137,8 +137,8 @@ impl Groups {
         }
         // The unit of what follows is decided where the blocks are joined.
         let unit = is(|s| matches!(s, HeaderFact::Begins | HeaderFact::Release(_)));
-        // So is the stamp that a warning is near to.
-        let warning = is(|s| matches!(s, HeaderFact::SlowWrite(..)));
+        // So is the stamp that a warning or a switch is near to.
+        let warning = is(|s| matches!(s, HeaderFact::SlowWrite(..) | HeaderFact::AdaptiveMode(_)));
         if marks.iter().any(|m| unit(&m) || warning(&m)) {
             return;
         }

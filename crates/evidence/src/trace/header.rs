@@ -23,6 +23,8 @@ pub enum HeaderFact {
     SlowBroadcast(u64),
     /// The way in which foregrounds learn of their redo changed.
     AdaptiveMode(String),
+    /// How many redo synch writes per second there were when the way changed.
+    SyncRate(u64),
     /// Anything else of the header: its own name and value.
     Fact(String, String),
     /// Nothing that is needed.
@@ -54,6 +56,8 @@ pub const ADAPTIVE: &[&str] = &[
 ];
 /// How the line begins that reports a switch between post/wait and polling.
 pub const SWITCHED: &str = "Log file sync switching";
+/// How the line below it begins, and how it ends.
+const RATE: [&str; 2] = ["Current approximate redo synch write rate is ", " per sec"];
 /// How the line above it begins, which gives the reason for the switch.
 pub const REASON: &str = "kcrfw_";
 
@@ -73,6 +77,11 @@ pub fn read(line: &[u8]) -> HeaderFact {
     }
     if ADAPTIVE.iter().any(|a| text.starts_with(a)) {
         return HeaderFact::AdaptiveMode(text.to_owned());
+    }
+    if let Some(rest) = text.strip_prefix(RATE[0]) {
+        let rate = rest.strip_suffix(RATE[1]).map(str::trim);
+        let rate = rate.and_then(|r| whole_u64(r.as_bytes()));
+        return rate.map_or(HeaderFact::Nothing, HeaderFact::SyncRate);
     }
     if let Some(rest) = text.strip_prefix("Unix process pid:") {
         return process(rest);
@@ -290,6 +299,14 @@ mod tests {
             (
                 "Adaptive scalable LGWR enabling workers",
                 HeaderFact::AdaptiveMode("Adaptive scalable LGWR enabling workers".to_owned()),
+            ),
+            (
+                "Current approximate redo synch write rate is 10286 per sec",
+                HeaderFact::SyncRate(10_286),
+            ),
+            (
+                "Current approximate redo synch write rate is 10",
+                HeaderFact::Nothing,
             ),
             (
                 "Warning: log write elapsed time 501ms, size 0KB",

@@ -65,6 +65,8 @@ pub struct LogWriterLine {
     pub above: Option<i64>,
     /// The first stamp of its process below it.
     pub below: Option<i64>,
+    /// Of a switch: redo synch writes per second, and the line that has them.
+    pub rate: Option<(u64, u64)>,
 }
 
 /// What was joined so far.
@@ -323,6 +325,7 @@ impl Merge {
                         said: said.clone(),
                         above: self.processes[process].stamp,
                         below: None,
+                        rate: None,
                     });
                 } else {
                     let more = || "more slow writes and switches than are listed".to_owned();
@@ -331,7 +334,29 @@ impl Merge {
                         .add(Severity::Warning, "trace.many_listed", at, None, more);
                 }
             }
+            HeaderFact::SyncRate(rate) => self.sync_rate(*rate, line, sink),
             HeaderFact::Nothing => {}
+        }
+    }
+
+    /// The rate belongs to the switch above it; a stamp may be between them.
+    fn sync_rate(&mut self, rate: u64, line: u64, sink: &mut Sink) {
+        let process = self.current;
+        let is_switch = |l: &&mut LogWriterLine| {
+            matches!(l.said, HeaderFact::AdaptiveMode(_))
+                && l.process == process
+                && line - l.line <= 2
+                && l.rate.is_none()
+        };
+        match self.listed.last_mut().filter(is_switch) {
+            Some(switch) => switch.rate = Some((rate, line)),
+            None => sink.notes.add(
+                Severity::Warning,
+                "trace.rate_without_switch",
+                Some(line),
+                Some(1),
+                || format!("{rate} redo synch writes per second: no switch is above the line"),
+            ),
         }
     }
 

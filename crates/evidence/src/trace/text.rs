@@ -228,6 +228,7 @@ const MATTERS: &[&[u8]] = &[
     b"kcrfw_slave_adaptive_updatemode",
     b"Adaptive scalable LGWR ",
     b"Log file sync switching to ",
+    b"Current approximate redo synch write rate is ",
 ];
 
 /// Whether a line is one of them.

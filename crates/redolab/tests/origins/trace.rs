@@ -48,6 +48,14 @@ pub fn verify(row: &FormulaRow<'_>, formula: &str) -> Result<Option<f64>, String
     if formula == "size in the line, in KB" {
         return number_before("KB").map(Some).ok_or("no size".to_owned());
     }
+    if formula == "rate in the last line, per second" {
+        let last = row.import.files.get(row.file).map(|f| f.line(row.lines[1]));
+        let word = last
+            .as_deref()
+            .and_then(|l| l.trim_end().strip_suffix(" per sec")?.rsplit(' ').next());
+        let rate = word.and_then(|w| w.parse().ok());
+        return rate.map(Some).ok_or("no rate".to_owned());
+    }
     if formula == "bound of the bucket, in ms" {
         let bound = own("wait_time_milli")?;
         let is_power = bound >= 1.0 && bound.log2().fract() == 0.0;

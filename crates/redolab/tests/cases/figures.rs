@@ -1,0 +1,330 @@
+//! What an import shows of each case: the cells of its tables by row and column, and how many rows
+//! there are; facts; refusals; diagnostics with their lines.
+
+use crate::{import, json};
+use serde_json::Value;
+
+/// What a case has to show.
+enum Want {
+    /// A cell: the table, a text that a cell of its row is or `#` with the number of the row from 0,
+    /// the column, and the value. Numbers are compared as such; an empty value is a blank cell.
+    Cell(&'static str, &'static str, &'static str, &'static str),
+    /// A table of so many rows; 0 where there must be none.
+    Rows(&'static str, usize),
+    /// A fact of the file: its name and value.
+    Fact(&'static str, &'static str),
+    /// A diagnostic, the line that it names, and words of it.
+    Diagnostic(&'static str, Option<u64>, &'static str),
+    /// Words of the table that people see.
+    Shown(&'static str),
+    /// Words that no output has.
+    Never(&'static str),
+    /// The file is refused, with these words and without the list of kinds.
+    #[allow(dead_code, reason = "cases that are refused come with their readers")]
+    Refused(&'static [&'static str]),
+}
+use Want::{Cell, Diagnostic, Fact, Never, Refused, Rows, Shown};
+
+/// A file and what its import has to show.
+type Case = (&'static str, &'static [Want]);
+
+const CASES: &[Case] = &[
+    (
+        "a04-log-writer-warnings.txt",
+        &[
+            Rows("log_write_warnings", 2),
+            Cell("log_write_warnings", "#0", "elapsed_ms", "3454"),
+            Cell("log_write_warnings", "#1", "elapsed_ms", "5434"),
+            Cell("log_write_warnings", "#1", "size_kb", "148"),
+            Cell(
+                "log_write_warnings",
+                "#1",
+                "stamp_above",
+                "2011-10-26 11:49:15.533",
+            ),
+        ],
+    ),
+    (
+        "a07-switch-to-post-wait.txt",
+        &[
+            Rows("adaptive_sync", 1),
+            Cell(
+                "adaptive_sync",
+                "#0",
+                "switch",
+                "Log file sync switching to post/wait",
+            ),
+            Cell("adaptive_sync", "#0", "rate_per_s", "10286"),
+            Cell(
+                "adaptive_sync",
+                "#0",
+                "stamp_above",
+                "2023-02-16 12:45:09.010167",
+            ),
+            Shown("10,286"),
+            Shown("2023-02-16 12:45:09.010167"),
+        ],
+    ),
+    (
+        "a11-awr-lfs-lfpw.txt",
+        &[
+            Cell("foreground_waits", "log file sync", "waits", "345918"),
+            Cell("foreground_waits", "log file sync", "time_s", "9567"),
+            Cell("foreground_waits", "log file sync", "avg_wait_ms", "27.65"),
+            Cell(
+                "background_waits",
+                "log file parallel write",
+                "waits",
+                "310211",
+            ),
+            Cell(
+                "background_waits",
+                "log file parallel write",
+                "time_s",
+                "2109",
+            ),
+            Cell(
+                "background_waits",
+                "log file parallel write",
+                "avg_wait_ms",
+                "6.79",
+            ),
+        ],
+    ),
+    (
+        "a15-pg-test-fsync.txt",
+        &[
+            Rows("pg_test_fsync", 10),
+            Cell(
+                "pg_test_fsync",
+                "#0",
+                "test",
+                "Compare file sync methods using one 8kB write",
+            ),
+            Cell("pg_test_fsync", "#1", "method", "fdatasync"),
+            Cell("pg_test_fsync", "#1", "us_per_op", "2025"),
+            Cell("pg_test_fsync", "#2", "us_per_op", "1643"),
+            Cell(
+                "pg_test_fsync",
+                "#5",
+                "test",
+                "Compare file sync methods using two 8kB writes",
+            ),
+            Cell("pg_test_fsync", "#7", "method", "fsync"),
+            Cell("pg_test_fsync", "#7", "us_per_op", "800"),
+            Cell("pg_test_fsync", "#9", "ops_per_s", "1197.959"),
+        ],
+    ),
+    (
+        "a18-fio-sync-percentiles.txt",
+        &[
+            Cell("fio_latency", "sync", "mean_us", "6442.63"),
+            Cell("fio_latency", "sync", "p50_us", "6000"),
+            Cell("fio_latency", "sync", "p99_us", "18000"),
+            Cell("fio_latency", "sync", "p9999_us", "305000"),
+            Cell("fio_latency", "clat", "p99_us", "44"),
+        ],
+    ),
+    (
+        "a24-iostat-with-svctm.txt",
+        &[
+            Rows("iostat", 4),
+            Diagnostic("iostat.since_boot", Some(3), "since boot"),
+            Fact("iostat", "Linux 2.6.32-431.el6.x86_64 (host1) \t03/19/2014 \t_x86_64_\t(4 CPU)"),
+            Never("nan"),
+            Cell("iostat", "#0", "covers", "since boot"),
+            Cell("iostat", "#1", "covers", "interval"),
+            Cell("iostat", "#1", "writes_per_s", "90"),
+            Cell("iostat", "#2", "write_await_ms", "14"),
+            Cell("iostat", "#3", "service_ms", "11.62"),
+            Cell("iostat_devices", "sda", "util_pct", "98.53333333333333"),
+        ],
+    ),
+    (
+        "16-redo-write-time-contains-the-standby.txt",
+        &[
+            Cell("foreground_waits", "log file sync", "avg_wait_ms", "2.5"),
+            Cell("background_waits", "SYNC Remote Write", "avg_wait_ms", "2"),
+            Cell(
+                "background_waits",
+                "log file parallel write",
+                "avg_wait_ms",
+                "0.3",
+            ),
+            Cell(
+                "instance_activity",
+                "redo write time (usec)",
+                "total",
+                "220000000",
+            ),
+            Cell("instance_activity", "redo writes", "total", "100000"),
+        ],
+    ),
+    (
+        "19-p99-over-four-histograms.txt",
+        &[
+            Rows("wait_histogram", 2),
+            Cell("wait_histogram", "#0", "waits", "24200"),
+            Cell("wait_histogram", "#1", "waits", "23900"),
+            Cell("wait_histogram", "#1", "pct_under_4ms", "45.3"),
+            Cell("wait_histogram", "#1", "pct_under_8ms", "4.9"),
+            Cell("redo_waits_over", "log file sync", "over_8ms_pct", "0.9"),
+        ],
+    ),
+    (
+        "20-histogram-without-a-word.txt",
+        &[
+            Rows("event_histogram", 8),
+            Cell("event_histogram_summary", "#0", "waits", "10005"),
+            Cell(
+                "event_histogram_summary",
+                "#0",
+                "over_16ms_pct",
+                "60.0199900049975",
+            ),
+            Cell("event_histogram_summary", "#0", "max_under_ms", "16384"),
+            Cell(
+                "event_histogram_summary",
+                "#2",
+                "over_16ms_pct",
+                "88.23529411764706",
+            ),
+        ],
+    ),
+    (
+        "22-pgbench-falls-to-a-level.txt",
+        &[
+            Rows("pgbench_progress", 10),
+            Cell("pgbench_progress", "#4", "tps", "4575.3"),
+            Cell("pgbench_progress", "#9", "tps", "1933.1"),
+            Cell("pgbench_progress", "#9", "latency_avg_ms", "10.336"),
+            Cell("pgbench", "#0", "tps", "3352.985575"),
+        ],
+    ),
+    (
+        "26a-before-lgwr-with-header.txt",
+        &[
+            Cell("worker_latency", "LGWR (100)", "waits", "60"),
+            Cell(
+                "worker_latency",
+                "LGWR (100)",
+                "mean_ms",
+                "1.0150833333333333",
+            ),
+        ],
+    ),
+    (
+        "26b-after-lgwr-with-header.txt",
+        &[Cell("worker_latency", "LGWR (200)", "waits", "60")],
+    ),
+];
+
+/// A cell as text.
+fn text(cell: &Value) -> String {
+    match cell {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn is_same(cell: &Value, want: &str) -> bool {
+    let found = text(cell);
+    match (found.parse::<f64>(), want.parse::<f64>()) {
+        (Ok(found), Ok(want)) => (found - want).abs() <= 1e-9 * want.abs().max(1.0),
+        _ => found == want,
+    }
+}
+
+/// The rows of a table, of all of that id, each with the names of its columns.
+fn rows<'a>(json: &'a Value, id: &str) -> Vec<(&'a Value, &'a Vec<Value>)> {
+    let tables = json["imported"]["tables"]
+        .as_array()
+        .expect("tables")
+        .iter();
+    let of_id = tables.filter(|t| t["id"] == *id);
+    let each = of_id.flat_map(|t| {
+        let rows = t["rows"].as_array().into_iter().flatten();
+        rows.map(move |r| (&t["columns"], r.as_array().expect("a row")))
+    });
+    each.collect()
+}
+
+/// A cell that a case wants.
+fn cell<'a>(json: &'a Value, id: &str, row: &str, column: &str) -> Option<&'a Value> {
+    let rows = rows(json, id);
+    let found = match row.strip_prefix('#') {
+        Some(at) => rows.get(at.parse::<usize>().expect("a number")),
+        None => rows.iter().find(|(_, r)| r.iter().any(|c| c == row)),
+    };
+    let (columns, cells) = found?;
+    let columns = columns.as_array()?;
+    cells.get(columns.iter().position(|c| c["key"] == *column)?)
+}
+
+/// What an import lacks of what a case wants.
+fn lacks(json: &Value, shown: &str, want: &Want) -> Option<String> {
+    let lack = |is: bool, what: String| is.then_some(what);
+    match want {
+        Cell(id, row, column, value) => match cell(json, id, row, column) {
+            Some(found) if is_same(found, value) => None,
+            found => Some(format!("{id} {row} {column}: {found:?}, not {value}")),
+        },
+        Rows(id, count) => {
+            let found = rows(json, id).len();
+            lack(
+                found != *count,
+                format!("{id} has {found} rows, not {count}"),
+            )
+        }
+        Fact(name, value) => {
+            let facts = &json["imported"]["sources"][0]["facts"];
+            let is = |f: &&Value| f[0] == **name && f[1] == **value;
+            let found = facts.as_array().into_iter().flatten().find(is);
+            lack(found.is_none(), format!("no fact {name} {value}: {facts}"))
+        }
+        Diagnostic(id, line, words) => {
+            let all = json["diagnostics"].as_array().into_iter().flatten();
+            let is = |d: &&Value| {
+                d["id"] == **id && d["line"].as_u64() == *line && text(&d["detail"]).contains(words)
+            };
+            let found = all.clone().find(is);
+            let all: Vec<&Value> = all.collect();
+            lack(
+                found.is_none(),
+                format!("no {id} of {line:?} with `{words}`: {all:?}"),
+            )
+        }
+        Shown(words) => lack(!shown.contains(words), format!("`{words}` is not shown")),
+        Never(words) => {
+            let has =
+                shown.contains(words) || json["imported"]["tables"].to_string().contains(words);
+            lack(has, format!("`{words}` is shown"))
+        }
+        Refused(_) => Some("it is imported".to_owned()),
+    }
+}
+
+#[test]
+fn each_case_shows_its_figures() {
+    let mut wrong = Vec::new();
+    for (file, wants) in CASES {
+        if let [Refused(words)] = wants {
+            let done = import(&[file], &[]);
+            done.expect(1, words);
+            assert!(!done.err.contains("redolab looked for"), "{}", done.err);
+            continue;
+        }
+        let shown = import(&[file], &["-v"]);
+        if shown.code != Some(0) {
+            wrong.push(format!("{file}: {:?} {}", shown.code, shown.err));
+            continue;
+        }
+        let json = json(&[file]);
+        let lack = wants
+            .iter()
+            .filter_map(|want| lacks(&json, &shown.out, want));
+        wrong.extend(lack.map(|l| format!("{file}: {l}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
