@@ -11,7 +11,7 @@
 //! ```
 
 use super::awr::cell::GridCell;
-use super::awr::text::{slice, spans};
+use super::awr::ruled::{slice, spans};
 use super::origin::SourceLine;
 
 /// Lines that a row may take.

@@ -20,6 +20,8 @@ pub struct GridCell {
     pub more: Vec<TextSpan>,
     /// The text as it is printed, where its decimal marks were exchanged.
     pub printed: Option<Box<str>>,
+    /// The report cut it to the width of its column.
+    pub is_cut: bool,
 }
 
 impl GridCell {

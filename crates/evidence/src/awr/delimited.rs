@@ -71,7 +71,7 @@ impl DelimitedTable {
                 title: title.to_owned(),
                 line: number,
                 headings,
-                rows: Vec::new(),
+                ..Grid::default()
             },
         ));
         step(ended, true)
@@ -92,11 +92,19 @@ pub fn opens(line: &str) -> bool {
 fn cells(source: SourceLine<'_>) -> Option<(Separator, Vec<GridCell>)> {
     let line = source.text;
     let trimmed = line.trim();
-    let inner = trimmed.strip_prefix('|').and_then(|l| l.strip_suffix('|'));
-    let (separator, parts): (_, Vec<&str>) = match inner {
-        Some(inner) => (Separator::Bar, inner.split('|').collect()),
-        None if line.contains('\t') => (Separator::Tab, line.trim_end().split('\t').collect()),
-        None => return None,
+    // Markdown may leave out the bars at both ends, and pages make each line an item of a list.
+    let bullet = ["* ", "- ", "+ "]
+        .iter()
+        .find_map(|b| trimmed.strip_prefix(b));
+    let trimmed = bullet.unwrap_or(trimmed);
+    let inner = trimmed.strip_prefix('|').unwrap_or(trimmed);
+    let inner = inner.strip_suffix('|').unwrap_or(inner);
+    let (separator, parts): (_, Vec<&str>) = if trimmed.contains('|') {
+        (Separator::Bar, inner.split('|').collect())
+    } else if line.contains('\t') {
+        (Separator::Tab, line.trim_end().split('\t').collect())
+    } else {
+        return None;
     };
     let bare = |c: &&str| GridCell::of(source, c.trim().trim_matches(['*', '`']));
     let cells: Vec<GridCell> = parts.iter().map(bare).collect();

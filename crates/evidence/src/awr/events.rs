@@ -55,12 +55,12 @@ pub fn role(heading: &str) -> Option<(Role, f64)> {
         (Role::PerTransaction, 1.0)
     } else if h.contains("class") {
         (Role::Class, 1.0)
-    } else if h.starts_with("av") || h.starts_with("wait(") {
+    } else if h.starts_with("av") || h.contains("avg") || h.starts_with("wait(") {
         let unit = if h.contains("(us)") {
             1e3
         } else if h.contains("(cs)") {
             1e7
-        } else if h.contains("(s)") {
+        } else if h.contains("(s)") || h.contains("(sec)") {
             1e9
         } else {
             1e6
@@ -120,6 +120,12 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
         ("avg_wait", "Avg wait as printed"),
         ("time", "Time as printed"),
     ];
+    let is_cut = grid
+        .rows
+        .iter()
+        .any(|(_, row)| row.iter().any(|c| c.is_cut));
+    let rounded = is_cut.then_some(("rounded", "Rounded: cut to its column"));
+    let columns: Vec<(&str, &str)> = columns.into_iter().chain(rounded).collect();
     let mut shown = name.to_owned();
     let same = grid.title.eq_ignore_ascii_case(name);
     if !grid.title.is_empty() && !same && grid.title.len() < 60 {
@@ -171,9 +177,25 @@ pub fn line(
         shown(Role::Class),
         shown(Role::Average),
         shown(Role::Time),
+        cut_columns(values),
     ];
     sheets.sourced_row(table, at, cells);
     sync_ms
+}
+
+/// The columns whose values the report cut.
+fn cut_columns(values: &[(Role, f64, &GridCell)]) -> SourcedCell {
+    let cut = values.iter().filter(|(_, _, cell)| cell.is_cut);
+    let names = cut.map(|(role, ..)| match role {
+        Role::Waits | Role::TimedOut => "waits",
+        Role::Time => "time",
+        Role::Average => "average",
+        _ => "share",
+    });
+    match names.collect::<Vec<&str>>().as_slice() {
+        [] => SourcedCell::blank(),
+        names => SourcedCell::label(&names.join(", ")),
+    }
 }
 
 /// The share of time-outs, where their number is printed.
@@ -233,7 +255,9 @@ pub fn is_histogram(grid: &Grid) -> bool {
     bounds.count() >= 4
 }
 
-fn bound(heading: &str) -> bool {
+/// Whether a heading is the bound of a bucket.
+#[must_use]
+pub fn bound(heading: &str) -> bool {
     let h = squeeze(heading);
     h.starts_with(['<', '>']) || h.starts_with("upto")
 }

@@ -4,7 +4,7 @@ use super::cell::GridCell;
 use super::listed::ListedStatistics;
 use super::over::SharesOver;
 use super::storage::StorageSections;
-use super::{Grid, events, io, squeeze};
+use super::{Grid, events, io, rows, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
 use crate::notes::quote;
@@ -56,12 +56,13 @@ pub struct ReportFigures {
 impl ReportFigures {
     /// Takes a grid, if it is one of those that are read.
     pub fn grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
-        self.commas |= prints_commas(grid);
+        let grid = rows::only_fitting(grid, notes);
+        self.commas |= prints_commas(&grid);
         if self.commas {
-            self.comma(grid, notes);
-            self.pointed_grid(&pointed(grid), sheets, notes);
+            self.comma(&grid, notes);
+            self.pointed_grid(&pointed(&grid), sheets, notes);
         } else {
-            self.pointed_grid(grid, sheets, notes);
+            self.pointed_grid(&grid, sheets, notes);
         }
     }
 

@@ -2,14 +2,13 @@
 //! and never kept; entities become characters; nothing is trusted to be closed.
 
 use super::Grid;
+use super::ROWS_MAX;
 use super::cell::GridCell;
+use super::html_table::{COLUMNS_MAX, HtmlCell, HtmlRow, lay_out};
 use measure::origin::TextSpan;
 
 /// Bytes of a cell, a title or a tag that are kept.
 const TEXT_MAX: usize = 2000;
-/// Cells of a row.
-const CELLS_MAX: usize = 256;
-
 /// Reads HTML as it comes, however it is cut.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -22,9 +21,11 @@ pub struct Html {
     /// Text outside of tables: the last heading.
     title: String,
     table: Option<Grid>,
-    row: Vec<GridCell>,
-    in_cell: bool,
-    heads: usize,
+    /// Its rows so far.
+    rows: Vec<HtmlRow>,
+    row: Vec<HtmlCell>,
+    /// The cell that is being read: whether it is a heading, and its columns and rows.
+    in_cell: Option<(bool, (usize, usize))>,
     skipping: bool,
 }
 
@@ -62,9 +63,7 @@ impl Html {
     /// Ends the file inside whatever it was cut in. A row that is not closed is not given: it may
     /// have been cut in a number.
     pub fn end(&mut self, each: &mut impl FnMut(Grid)) -> u64 {
-        if let Some(grid) = self.table.take() {
-            each(grid);
-        }
+        self.give(each);
         self.line
     }
 
@@ -99,8 +98,11 @@ impl Html {
             }
             "td" | "th" => {
                 self.end_cell(&text);
-                self.in_cell = true;
-                self.heads += usize::from(name == "th");
+                let span = |name| {
+                    let number = attribute(tag, name).and_then(|n| n.trim().parse().ok());
+                    number.unwrap_or(1_usize).clamp(1, COLUMNS_MAX)
+                };
+                self.in_cell = Some((name == "th", (span("colspan"), span("rowspan"))));
             }
             "/td" | "/th" => self.end_cell(&text),
             "h1" | "h2" | "h3" | "p" | "/h1" | "/h2" | "/h3" => {
@@ -120,35 +122,36 @@ impl Html {
     }
 
     fn end_cell(&mut self, text: &PlacedText) {
-        if std::mem::take(&mut self.in_cell) && self.row.len() < CELLS_MAX {
-            self.row.push(text.cell());
+        if let Some((is_head, spans)) = self.in_cell.take()
+            && self.row.len() < COLUMNS_MAX
+        {
+            let cell = text.cell();
+            self.row.push(HtmlCell {
+                cell,
+                is_head,
+                spans,
+            });
         }
     }
 
     fn end_row(&mut self) {
         let row = std::mem::take(&mut self.row);
-        let heads = std::mem::take(&mut self.heads);
-        let line = self.line + 1;
-        let Some(grid) = self.table.as_mut().filter(|_| !row.is_empty()) else {
-            return;
-        };
-        // Above the headings of histograms stands a line of empty cells and one heading over many.
-        let grouping = (0 < heads && heads < row.len())
-            && row.iter().filter(|c| c.trim().is_empty()).count() + heads == row.len();
-        if grouping && grid.rows.is_empty() {
-            return;
-        }
-        if heads == row.len() && grid.rows.is_empty() {
-            grid.headings = row.into_iter().map(|c| c.text).collect();
-        } else {
-            grid.push(line, row);
+        let has_room = self.table.is_some() && self.rows.len() < ROWS_MAX;
+        if has_room && !row.is_empty() {
+            self.rows.push((self.line + 1, row));
         }
     }
 
     fn close_table(&mut self, text: &PlacedText, each: &mut impl FnMut(Grid)) {
         self.end_cell(text);
         self.end_row();
-        if let Some(grid) = self.table.take() {
+        self.give(each);
+    }
+
+    fn give(&mut self, each: &mut impl FnMut(Grid)) {
+        let rows = std::mem::take(&mut self.rows);
+        if let Some(mut grid) = self.table.take() {
+            lay_out(&mut grid, &rows);
             each(grid);
         }
     }
@@ -201,10 +204,22 @@ impl PlacedText {
     }
 }
 
+/// The value of an attribute, in quotes or without.
 fn attribute(tag: &str, name: &str) -> Option<String> {
-    let at = tag.find(&format!("{name}="))? + name.len() + 1;
-    let rest = &tag[at..];
-    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let small = tag.to_ascii_lowercase();
+    let mut found = small.match_indices(name);
+    let (at, _) = found.find(|(at, _)| {
+        let behind = small[at + name.len()..].trim_start();
+        small[..*at].ends_with(char::is_whitespace) && behind.starts_with('=')
+    })?;
+    let rest = tag[at + name.len()..]
+        .trim_start()
+        .strip_prefix('=')?
+        .trim_start();
+    let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+        let end = rest.find(|c: char| c.is_whitespace() || c == '/');
+        return Some(rest[..end.unwrap_or(rest.len())].to_owned());
+    };
     let inner = &rest[1..];
     Some(inner[..inner.find(quote).unwrap_or(inner.len())].to_owned())
 }

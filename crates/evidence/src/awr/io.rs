@@ -106,7 +106,8 @@ pub fn by(grid: &Grid, sheets: &mut Sheets) {
         ("implied_window_decimal_s", "Data / rate (s, 1000)"),
     ];
     let table = sheets.open(id, title, grid.line, &columns);
-    let roles = roles(grid.headings.get(1..).unwrap_or_default(), by_file);
+    let headings = grid.whole_headings();
+    let roles = roles(headings.get(1..).unwrap_or_default(), by_file);
     for (number, row) in &grid.rows {
         if row.first().is_none_or(|n| n.is_empty()) {
             continue;

@@ -222,7 +222,7 @@ impl LoosePassage {
             title: self.label.clone(),
             line: self.line,
             headings: self.headings.clone(),
-            rows: Vec::new(),
+            ..Grid::default()
         }
     }
 

@@ -9,12 +9,15 @@ pub mod delimited;
 pub mod events;
 pub mod give;
 pub mod html;
+mod html_table;
 pub mod io;
 mod listed;
 pub mod loose;
 mod loose_headings;
 mod over;
 mod pages;
+mod rows;
+pub mod ruled;
 mod storage;
 pub mod text;
 
@@ -37,8 +40,12 @@ pub struct Grid {
     pub line: u64,
     /// Its headings.
     pub headings: Vec<String>,
+    /// Headings over several columns, above each of its headings; empty where there are none.
+    pub groups: Vec<String>,
     /// Its rows, each with its line.
     pub rows: Vec<(u64, Vec<GridCell>)>,
+    /// Lines of rows that are not below its headings, and how many cells each has.
+    pub unmatched: Vec<(u64, usize)>,
 }
 
 impl Grid {
@@ -47,6 +54,15 @@ impl Grid {
         if self.rows.len() < ROWS_MAX {
             self.rows.push((line, row));
         }
+    }
+
+    /// Its headings with those above them.
+    #[must_use]
+    pub fn whole_headings(&self) -> Vec<String> {
+        let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
+        let whole = |(at, heading): (usize, &String)| format!("{} {heading}", group(at));
+        let each = self.headings.iter().enumerate().map(whole);
+        each.map(|h| h.trim().to_owned()).collect()
     }
 
     /// The column whose heading, in small letters and without spaces, `is` accepts.

@@ -53,12 +53,10 @@ impl StorageSections {
         }
         self.sections += 1;
         self.first.get_or_insert(grid.line);
-        let keys = keys(&grid.headings);
-        let columns: Vec<(&str, &str)> = keys
-            .iter()
-            .map(String::as_str)
-            .zip(grid.headings.iter().map(String::as_str))
-            .collect();
+        let headings = grid.whole_headings();
+        let keys = keys(&headings);
+        let names = headings.iter().map(String::as_str);
+        let columns: Vec<(&str, &str)> = keys.iter().map(String::as_str).zip(names).collect();
         let title = match grid.title.as_str() {
             "" => "a section of storage without a title",
             title => title,

@@ -6,7 +6,8 @@ use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
 use super::loose::{self, LoosePassage};
 use super::pages::ReportPages;
-use super::{Grid, squeeze};
+use super::ruled::{RuledGrid, TITLE, slice, spans};
+use super::{Grid, rows, squeeze};
 use crate::Notes;
 use crate::notes::quote;
 use crate::origin::SourceLine;
@@ -16,12 +17,8 @@ use measure::imported::Severity;
 use measure::printed;
 use std::collections::VecDeque;
 
-/// The title of a section.
-const TITLE: QuickWord = QuickWord::exactly("DB/Inst:");
 /// The title of a section of Statspack to 9.2.
 const OF_DB: QuickWord = QuickWord::exactly(" for DB:");
-/// A part of the title of several columns.
-const RULE: QuickWord = QuickWord::exactly("-----");
 /// Lines above a rule that can be its headings.
 const HEADING_LINES: usize = 4;
 
@@ -34,7 +31,7 @@ pub struct Text {
     pages: ReportPages,
     recent: VecDeque<String>,
     title: String,
-    grid: Option<(Grid, Vec<(usize, usize)>)>,
+    grid: Option<RuledGrid>,
     profile: Option<Grid>,
     /// Lines that can still hold the figures of Host CPU.
     cpu_lines: u8,
@@ -82,17 +79,20 @@ impl Text {
         }
         let trimmed = line.trim();
         let rule = spans(line);
-        if let Some((grid, spans)) = &mut self.grid {
+        if let Some(open) = &mut self.grid {
             // A rule may also be cut until it is too short to be one.
             let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
-            let goes_on = !drawn && rule.is_none() && !begins_page(line, grid, spans);
-            if goes_on {
-                // Lists of statements are most of a report, and none of them is read.
-                let row = match of_statements(grid) {
-                    true => Vec::new(),
-                    false => slice(SourceLine::new(number, line), spans),
-                };
-                join_or_push(grid, number, row);
+            let is_fence = trimmed.starts_with("```") || trimmed.starts_with("~~~");
+            let ends = drawn || is_fence || rule.is_some();
+            if !ends && !open.ends_before(line) {
+                if open.take(SourceLine::new(number, line)) {
+                    return;
+                }
+                // Without an empty line between them the next section may begin here.
+                if !self.sections(line, trimmed, number, give, sheets, notes) {
+                    self.remember(line, trimmed);
+                    rows::note(number, trimmed, notes);
+                }
                 return;
             }
             self.close(give, sheets, notes);
@@ -109,7 +109,7 @@ impl Text {
             }
             if let Some(grid) = self.headed(&spans, number) {
                 self.loose = None;
-                self.grid = Some((grid, spans));
+                self.grid = Some(RuledGrid::new(grid, spans));
             }
             self.recent.clear();
             return;
@@ -133,8 +133,9 @@ impl Text {
     }
 
     fn close(&mut self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
-        if let Some((grid, _)) = self.grid.take() {
-            give.grid(&grid, sheets, notes);
+        if let Some(mut open) = self.grid.take() {
+            rows::mark_cut(&mut open.grid, &open.spans, notes);
+            give.grid(&open.grid, sheets, notes);
         }
         if let Some(grid) = self.profile.take() {
             give.grid(&grid, sheets, notes);
@@ -190,6 +191,11 @@ impl Text {
         // Statspack to 9.2 names the database in its titles: `Wait Events for DB: …  Instance: …`.
         let is_of_db = OF_DB.is_in(trimmed.as_bytes());
         let of_db = is_of_db.then(|| trimmed.find(" for DB:")).flatten();
+        // A heading of Markdown.
+        let marked = trimmed.trim_start_matches('#');
+        if marked.len() < trimmed.len() && marked.starts_with(' ') {
+            marked.trim().clone_into(&mut self.title);
+        }
         if TITLE.is_in(trimmed.as_bytes()) || trimmed.starts_with("Top ") || of_db.is_some() {
             let title = trimmed.split("  ").next().unwrap_or(trimmed);
             let title = title.get(..of_db.unwrap_or(title.len())).unwrap_or(title);
@@ -237,7 +243,7 @@ impl Text {
             title: self.title.clone(),
             line: number.saturating_sub(1).max(1),
             headings,
-            rows: Vec::new(),
+            ..Grid::default()
         })
     }
 
@@ -256,7 +262,8 @@ impl Text {
         if snapshot(SourceLine::new(number, line), give) {
             return true;
         }
-        if trimmed.starts_with("Load Profile") {
+        let is_profile = self.profile.is_none() && heads_profile(trimmed);
+        if trimmed.starts_with("Load Profile") || is_profile {
             self.close(give, sheets, notes);
             self.profile = Some(Grid {
                 line: number,
@@ -355,31 +362,10 @@ impl Text {
     }
 }
 
-/// Whether a table lists SQL statements.
-fn of_statements(grid: &Grid) -> bool {
-    grid.headings.iter().any(|h| h == "SQL Id")
-}
-
-/// Whether a line begins another page or section, so that the rows above it were the last: a form
-/// feed, the title with the database's name, a remark (`-> …`), the title of several columns
-/// (`----- % of Waits -----`), or the headings once more.
-fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
-    let trimmed = line.trim_start();
-    let title = TITLE.is_in(line.as_bytes()) || RULE.is_in(line.as_bytes());
-    let is_page = line.starts_with('\u{c}') && !trimmed.is_empty();
-    if is_page || trimmed.starts_with("->") || title {
-        return true;
-    }
-    let has_it = |h: &&String| {
-        h.split_whitespace()
-            .next()
-            .is_some_and(|w| line.contains(w))
-    };
-    let again = grid.headings.first().filter(has_it);
-    again.is_some_and(|h| {
-        let cells = slice(SourceLine::new(0, line), spans);
-        cells.first().is_some_and(|c| c.text == *h)
-    })
+/// Whether a line is the heading of a load profile, which pages quote without its title.
+pub fn heads_profile(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("Per Second") && line.contains("Per Transaction")
 }
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.
@@ -398,109 +384,4 @@ fn snapshot(line: SourceLine<'_>, give: &mut ReportFigures) -> bool {
         }
     }
     false
-}
-
-/// The columns of a rule of dashes; `None` of any other line. Positions count characters.
-/// Statspack draws its first column with tildes.
-pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
-    let mut spans = Vec::new();
-    let mut start = None;
-    // Most lines are none: their first character says so.
-    if !line.trim_start().starts_with(['-', '~']) {
-        return None;
-    }
-    for (i, c) in line.trim_end().chars().enumerate() {
-        let c = if c == '~' && spans.is_empty() { '-' } else { c };
-        match (c, start) {
-            ('-', None) => start = Some(i),
-            (' ', Some(s)) => {
-                spans.push((s, i));
-                start = None;
-            }
-            ('-', Some(_)) | (' ' | '\t', None) => {}
-            _ => return None,
-        }
-    }
-    if let Some(s) = start {
-        spans.push((s, line.trim_end().chars().count()));
-    }
-    let wide = spans.iter().any(|(s, e)| e - s >= 3);
-    let wide = wide && line.contains('-');
-    (wide && spans.len() <= 64).then_some(spans)
-}
-
-/// Cuts a line into columns: each run of words goes to the column that it overlaps or ends next
-/// to, so that numbers wider than their column stay whole.
-pub fn slice(source: SourceLine<'_>, spans: &[(usize, usize)]) -> Vec<GridCell> {
-    let line = source.text;
-    let mut cells = vec![GridCell::default(); spans.len()];
-    // A name that is longer than its column stands alone, and has no gap.
-    let trimmed = line.trim();
-    let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
-    let first = spans.first().map_or(0, |(_, end)| *end);
-    let begins = line.len() - line.trim_start().len() < first;
-    if is_name && begins && trimmed.chars().count() > first {
-        cells[0] = GridCell::of(source, trimmed);
-        return cells;
-    }
-    for (start, end, word) in words(line) {
-        let overlap = |(s, e): &(usize, usize)| end.min(*e).saturating_sub(start.max(*s));
-        let best = (0..spans.len()).max_by_key(|i| {
-            let (s, e) = spans[*i];
-            let gap = start.saturating_sub(e) + s.saturating_sub(end);
-            (overlap(&spans[*i]), usize::MAX - gap, usize::MAX - *i)
-        });
-        if let Some(cell) = best.and_then(|i| cells.get_mut(i)) {
-            cell.join(word, source.span(word));
-        }
-    }
-    cells
-}
-
-fn words(line: &str) -> impl Iterator<Item = (usize, usize, &str)> {
-    let mut at = 0;
-    line.split(' ').filter_map(move |word| {
-        let start = at;
-        let width = word.chars().count();
-        at += width + 1;
-        let word = word.trim();
-        (!word.is_empty()).then_some((start, start + width, word))
-    })
-}
-
-/// A row; a name that took a line of its own joins the values below it.
-fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<GridCell>) {
-    let alone = |row: &[GridCell]| row.iter().skip(1).all(|c| c.is_empty());
-    if let Some((_, last)) = grid.rows.last() {
-        let nameless = row.first().is_some_and(|c| c.is_empty()) && !alone(&row);
-        if nameless && alone(last) {
-            let name = last.first().cloned().unwrap_or_default();
-            grid.rows.pop();
-            row[0] = name;
-        }
-    }
-    grid.push(number, row);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_by_the_rule() {
-        let rule = "----------------- ------- ------";
-        let spans = spans(rule).expect("a rule");
-        assert_eq!(spans, [(0, 17), (18, 25), (26, 32)]);
-        let slice = |line: &str| {
-            let cells = slice(SourceLine::new(1, line), &spans).into_iter();
-            cells.map(|c| c.text).collect::<Vec<String>>()
-        };
-        let cells = slice("log file sync      72    1.1");
-        assert_eq!(cells, ["log file sync", "72", "1.1"]);
-        let wide = slice("log file sync 1,234,567,890    1.1");
-        assert_eq!(wide[0], "log file sync");
-        assert_eq!(slice("DB CPU                      0.3")[1], "");
-        assert_eq!(super::spans("- a list"), None);
-        assert_eq!(super::spans("a--b"), None);
-    }
 }

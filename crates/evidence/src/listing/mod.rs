@@ -16,6 +16,7 @@ mod iostat;
 mod iostat_columns;
 mod iostat_devices;
 mod oracle_counters;
+mod oracle_layout;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
@@ -27,7 +28,8 @@ mod sysbench;
 pub use iostat::IostatSamples;
 pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
-use super::awr::{delimited, give::ReportFigures, text::Text};
+use super::awr::text::{Text, heads_profile};
+use super::awr::{delimited, give::ReportFigures};
 use super::blanks;
 use super::event_histogram::HistogramLines;
 use super::gathered::Ended;
@@ -57,6 +59,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
             || delimited::opens(line)
+            || heads_profile(line)
             || (line.starts_with("Event ")
                 && line.contains(" Waits ")
                 && (line.contains("Time") || line.contains(" <")))
@@ -325,7 +328,7 @@ impl State {
         asked.took(&[Kind::OracleCounters], sheets);
         self.hammerdb.line(text, n, sheets);
         asked.took(&[Kind::HammerDb], sheets);
-        self.sysbench.line(text, n, sheets);
+        self.sysbench.line(text, n, sheets, notes);
         asked.took(&[Kind::Sysbench], sheets);
         self.ebpf.line(text, n, sheets, notes);
         asked.took(&[Kind::EbpfHistogram], sheets);

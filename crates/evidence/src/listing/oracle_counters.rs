@@ -5,19 +5,21 @@
 //! instance. Rows that take several lines are not read. A heading `NAME VALUE` is of many views:
 //! unless the query names `sysstat`, only names of statistics about redo and commits are taken.
 
+use super::oracle_layout::{EVENT_NAMES, INSTANCES, Layout, STATISTIC_NAMES};
 use crate::Notes;
-use crate::awr::text::spans;
+use crate::awr::ruled::spans;
 use crate::counters::{CounterListing, CounterView};
+use crate::notes::quote;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use crate::tables::column;
 use measure::imported::{Cell, Severity};
 use measure::printed;
 
-/// Columns of a listing at most.
-const COLUMNS_MAX: usize = 64;
-/// Nanoseconds of a hundredth of a second, in microseconds: the unit of `TIME_WAITED`.
+/// A hundredth of a second in microseconds: the unit of `TIME_WAITED`.
 const HUNDREDTH_US: f64 = 10_000.0;
+/// In milliseconds: the unit of `AVERAGE_WAIT`.
+const HUNDREDTH_MS: f64 = 10.0;
 
 static EVENTS: CounterView = CounterView {
     id: "system_event_change",
@@ -36,7 +38,7 @@ static STATISTICS: CounterView = CounterView {
 /// listing has is read.
 type Figure = (&'static str, &'static [(&'static str, f64)]);
 
-const EVENT_FIGURES: [Figure; 5] = [
+const EVENT_FIGURES: [Figure; 7] = [
     ("waits", &[("TOTAL_WAITS", 1.0)]),
     ("timeouts", &[("TOTAL_TIMEOUTS", 1.0)]),
     (
@@ -51,12 +53,15 @@ const EVENT_FIGURES: [Figure; 5] = [
             ("TIME_WAITED_FG", HUNDREDTH_US),
         ],
     ),
+    (AVERAGES[0].0, &[("AVERAGE_WAIT", HUNDREDTH_MS)]),
+    (AVERAGES[1].0, &[("AVERAGE_WAIT_FG", HUNDREDTH_MS)]),
 ];
-const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0), ("TOTAL", 1.0)])];
-const EVENT_NAMES: &[&str] = &["EVENT", "EVENT_NAME"];
-const STATISTIC_NAMES: &[&str] = &["NAME", "STAT_NAME", "STATISTIC"];
-const INSTANCES: &[&str] = &["INSTANCE_NUMBER", "INST_ID"];
+/// Averages as printed, with the columns of the waits and of their time: they are no counters.
+const AVERAGES: [(&str, usize, usize); 2] = [("avg_wait_ms", 0, 2), ("avg_wait_fg_ms", 3, 4)];
+/// The mean of a line, which has more digits than the printed average.
+const MEAN: (&str, &str) = ("mean_ms", "Mean ms");
 
+const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0), ("TOTAL", 1.0)])];
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
     names_sysstat(line) || Layout::of(line).is_some_and(|l| l.is_event || l.is_sysstat)
@@ -73,100 +78,6 @@ fn names_sysstat(line: &str) -> bool {
     let small = line.to_ascii_lowercase();
     let from = small.contains("from ") || small.contains("select");
     from && (small.contains("v$sysstat") || small.contains("dba_hist_sysstat"))
-}
-
-/// Where the columns of a listing are.
-#[derive(Clone, Debug, PartialEq)]
-struct Layout {
-    is_event: bool,
-    /// Only statistics have these headings.
-    is_sysstat: bool,
-    names: Vec<String>,
-    /// First character of each column and the one behind it, of aligned listings.
-    spans: Vec<(usize, usize)>,
-    separator: Option<char>,
-}
-
-impl Layout {
-    /// The layout of a heading: names of columns in capitals, and nothing else.
-    fn of(line: &str) -> Option<Layout> {
-        let is_heading =
-            |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b"_#$ \t,\"|;".contains(&b);
-        if line.len() < 8 || !line.bytes().all(is_heading) {
-            return None;
-        }
-        let separator = [',', ';', '|'].into_iter().find(|s| line.contains(*s));
-        let names: Vec<String> = match separator {
-            Some(separator) => parts(line, separator).map(str::to_owned).collect(),
-            None => line.split_whitespace().map(str::to_owned).collect(),
-        };
-        let has = |wanted: &[&str]| names.iter().any(|n| wanted.contains(&n.as_str()));
-        let is_event =
-            has(EVENT_NAMES) && has(&["TOTAL_WAITS"]) && has(&["TIME_WAITED", "TIME_WAITED_MICRO"]);
-        // The second pair is that of the script of `redolab collect oracle`.
-        let is_collected = has(&["STATISTIC"]) && has(&["TOTAL"]) && has(INSTANCES);
-        let is_statistic = (has(STATISTIC_NAMES) && has(&["VALUE"])) || is_collected;
-        let fits = (2..=COLUMNS_MAX).contains(&names.len()) && (is_event || is_statistic);
-        fits.then_some(Layout {
-            is_event,
-            is_sysstat: is_collected,
-            names,
-            spans: Vec::new(),
-            separator,
-        })
-    }
-
-    /// The cells of a row.
-    fn cells<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
-        if let Some(separator) = self.separator {
-            let cells: Vec<&str> = parts(line, separator).collect();
-            return (cells.len() == self.names.len()).then_some(cells);
-        }
-        if self.spans.is_empty() {
-            return None;
-        }
-        cut(line, &self.spans)
-    }
-
-    fn at(&self, wanted: &[&str]) -> Option<usize> {
-        self.names.iter().position(|n| wanted.contains(&n.as_str()))
-    }
-}
-
-/// The values of a line of separated values; quotes are no part of them.
-fn parts(line: &str, separator: char) -> impl Iterator<Item = &str> {
-    let parts = line.split(separator).map(str::trim);
-    parts.map(|p| {
-        p.strip_prefix('"')
-            .and_then(|p| p.strip_suffix('"'))
-            .unwrap_or(p)
-    })
-}
-
-/// Cuts a line at the columns of its rule; a tab goes to the next multiple of eight. `None` if a
-/// character is between two columns.
-fn cut<'a>(line: &'a str, spans: &[(usize, usize)]) -> Option<Vec<&'a str>> {
-    let mut bounds = vec![None::<(usize, usize)>; spans.len()];
-    let (mut at, mut column) = (0, 0);
-    for (byte, c) in line.char_indices() {
-        let place = at;
-        at = if c == '\t' { (at / 8 + 1) * 8 } else { at + 1 };
-        if c.is_whitespace() {
-            continue;
-        }
-        while spans.get(column).is_some_and(|(_, end)| place >= *end) {
-            column += 1;
-        }
-        let (start, _) = spans.get(column)?;
-        if place < *start {
-            return None;
-        }
-        let end = byte + c.len_utf8();
-        let bound = bounds.get_mut(column)?;
-        *bound = Some((bound.map_or(byte, |(from, _)| from), end));
-    }
-    let cell = |bound: Option<(usize, usize)>| bound.map_or(Some(""), |(a, b)| line.get(a..b));
-    bounds.into_iter().map(cell).collect()
 }
 
 /// Whether a name is a statistic about redo and commits, which no other view has.
@@ -238,6 +149,7 @@ impl OracleCounters {
                 .is_some_and(|l| l.names == layout.names);
             if !goes_on {
                 self.block = self.listings.len();
+                note_columns(&layout, number, notes);
             }
             self.layout = Some(layout);
             return;
@@ -251,7 +163,7 @@ impl OracleCounters {
             return;
         }
         let is_end = line.contains("selected.") || line.starts_with("SQL>");
-        if is_end || !self.row(SourceLine::new(number, line), sheets) {
+        if is_end || !self.row(SourceLine::new(number, line), sheets, notes) {
             self.is_sysstat &= !is_end;
             self.close(number, notes);
         }
@@ -278,7 +190,7 @@ impl OracleCounters {
     }
 
     /// Whether a line is a row of the listing.
-    fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
+    fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets, notes: &mut Notes) -> bool {
         let Some(layout) = self.layout.clone() else {
             return false;
         };
@@ -310,6 +222,9 @@ impl OracleCounters {
             self.passed += 1;
             return true;
         }
+        if layout.is_event {
+            check_averages(name, &figures, &of, source.number, notes);
+        }
         self.give(&layout, name, &figures, &of, source, sheets);
         true
     }
@@ -336,6 +251,9 @@ impl OracleCounters {
             view.name,
         ];
         columns.extend(figures.iter().map(|(key, heading, _)| (*key, *heading)));
+        if layout.is_event {
+            columns.push(MEAN);
+        }
         let id = if layout.is_event {
             "system_event"
         } else {
@@ -354,6 +272,15 @@ impl OracleCounters {
         let mut row: Vec<SourcedCell> = keys.iter().map(|k| cell(*k)).collect();
         row.push(source.text(name));
         row.extend(figures.iter().map(|(.., cell)| cell.clone()));
+        if layout.is_event {
+            let mean = mean_us(figures, 0, 2).map(|us| us / 1000.0);
+            let inputs = vec!["time_us".into(), "waits".into()];
+            row.push(SourcedCell::computed(
+                mean,
+                "time_us / 1000 / waits",
+                inputs,
+            ));
+        }
         sheets.sourced_row(table, source.number, row);
 
         let [snap, begin, instance, container] = keys;
@@ -369,7 +296,8 @@ impl OracleCounters {
         });
         let snap_label = snap_label.or(begin.map(str::to_owned));
         let listing = self.listing(view, instance.join(", "), snap_label, name, source.number);
-        for (key, heading, cell) in figures {
+        let is_average = |key: &str| AVERAGES.iter().any(|(average, ..)| *average == key);
+        for (key, heading, cell) in figures.iter().filter(|(key, ..)| !is_average(key)) {
             listing.add(name, &column(key, heading), cell);
         }
     }
@@ -397,6 +325,70 @@ impl OracleCounters {
             self.listings.push(listing);
         }
         &mut self.listings[at]
+    }
+}
+
+/// The mean of an event in microseconds, of the columns of its waits and of their time.
+fn mean_us(figures: &[(&str, &str, SourcedCell)], waits: usize, time: usize) -> Option<f64> {
+    let of = |at: usize| match figures.get(at).map(|(.., cell)| &cell.cell) {
+        Some(Cell::Count(n)) => Some(*n as f64),
+        Some(Cell::Real(x)) => Some(*x),
+        _ => None,
+    };
+    let waits = of(waits).filter(|n| *n > 0.0)?;
+    Some(of(time)? / waits)
+}
+
+/// Reports a printed average that is not the time over the waits, whatever was rounded.
+fn check_averages<'a>(
+    name: &str,
+    figures: &[(&str, &str, SourcedCell)],
+    of: &dyn Fn(&[&str]) -> Option<&'a str>,
+    line: u64,
+    notes: &mut Notes,
+) {
+    for (heading, (_, waits, time)) in ["AVERAGE_WAIT", "AVERAGE_WAIT_FG"].iter().zip(AVERAGES) {
+        let printed = of(&[heading]).and_then(printed::number);
+        let Some((printed, mean_us)) = printed.zip(mean_us(figures, waits, time)) else {
+            continue;
+        };
+        // A listing may print whole hundredths of time, too.
+        let mean = mean_us / HUNDREDTH_US;
+        if (printed.value - mean).abs() > printed.half_digit() + 1e-3 * mean {
+            let at = Some(line);
+            notes.add(Severity::Warning, "sysevent.average", at, None, || {
+                let (event, value) = (quote(name.as_bytes()), printed.value);
+                format!(
+                    "{heading} of {event} is {value} hundredths of a second, and its time over \
+                     its waits is {mean:.2}"
+                )
+            });
+        }
+    }
+}
+
+/// Reports columns of a listing of events that have no place in the table.
+fn note_columns(layout: &Layout, line: u64, notes: &mut Notes) {
+    let keys = [
+        &["SNAP_ID", "BEGIN_INTERVAL_TIME", "CON_ID"][..],
+        EVENT_NAMES,
+        INSTANCES,
+    ]
+    .concat();
+    let is_read = |name: &&String| {
+        let mut headings = EVENT_FIGURES.iter().flat_map(|(_, of)| *of);
+        keys.contains(&name.as_str()) || headings.any(|(heading, _)| heading == name)
+    };
+    let others: Vec<&str> = layout
+        .names
+        .iter()
+        .filter(|n| !is_read(n))
+        .map(String::as_str)
+        .collect();
+    if layout.is_event && !others.is_empty() {
+        notes.add(Severity::Note, "sysevent.columns", Some(line), None, || {
+            format!("columns that are left out: {}", others.join(", "))
+        });
     }
 }
 

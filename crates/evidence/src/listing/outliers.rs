@@ -3,7 +3,7 @@
 
 use crate::Notes;
 use crate::awr::cell::GridCell;
-use crate::awr::text::{slice, spans};
+use crate::awr::ruled::{slice, spans};
 use crate::origin::{SourceLine, SourcedCell};
 use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;

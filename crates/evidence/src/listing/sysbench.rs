@@ -2,8 +2,11 @@
 //! name), and the latency histogram. Releases 0.4 to 1.1 name sections and figures differently, so
 //! that the summary is a table of figures and not of columns.
 
+use crate::Notes;
+use crate::notes::quote;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
+use measure::imported::Severity;
 use measure::printed;
 
 /// Headings of the summary's sections.
@@ -24,51 +27,128 @@ const HISTOGRAM: &str = "Latency histogram (values are in milliseconds)";
 pub fn opens(line: &str) -> bool {
     let begins = ["sysbench 0.", "sysbench 1.", "sysbench v0."];
     begins.iter().any(|b| line.starts_with(b))
-        || interval(line, SourceLine::new(1, line)).is_some()
+        || interval(SourceLine::new(1, line)).is_some()
         || line.starts_with(HISTOGRAM)
         || SECTIONS[..2].contains(&line.trim_end())
 }
 
-/// `[ 2s ] thds: 16 tps: 1012.86 qps: … lat (ms,95%): 28.67 …`, or of files
+/// Columns of intervals, and the keys of their figures in every release. `reads` and `writes` are
+/// statements per second, or volumes where their unit says so.
+const INTERVAL: [(&str, &str, &[&str]); 14] = [
+    ("at_s", "At (s)", &[]),
+    ("threads", "Threads", &["thds", "threads"]),
+    ("tps", "tps", &["tps", "eps"]),
+    ("qps", "qps", &["qps"]),
+    ("reads_per_s", "Reads/s", &["reads", "reads/s"]),
+    ("writes_per_s", "Writes/s", &["writes", "writes/s"]),
+    ("others_per_s", "Others/s", &[]),
+    ("errors_per_s", "Errors/s", &["err/s", "errors"]),
+    (
+        "reconnects_per_s",
+        "Reconnects/s",
+        &["reconn/s", "reconnects"],
+    ),
+    ("read_mb_per_s", "Reads MiB/s", &[]),
+    ("write_mb_per_s", "Writes MiB/s", &[]),
+    ("fsyncs_per_s", "fsyncs/s", &["fsyncs"]),
+    ("percentile", "Percentile", &[]),
+    ("latency_ms", "Latency (ms)", &[]),
+];
+const READS: usize = 4;
+/// From a column of statements to that of volumes.
+const TO_VOLUME: usize = 5;
+const PERCENTILE: usize = 12;
+const LATENCY: usize = 13;
+
+/// A line of an interval: its row, and the first of its figures that has no column.
+struct Interval<'a> {
+    row: Vec<SourcedCell>,
+    unknown: Option<&'a str>,
+}
+
+/// `[ 2s ] thds: 16 tps: 1012.86 qps: … lat (ms,95%): 28.67 …`, of releases to 0.5
+/// `[   2s] threads: 7, tps: 100.00, reads: 1400.50, … response time: 17.52ms (99%), …`, of files
 /// `[ 2s ] reads: 0.00 MiB/s writes: …`; a figure that a release does not print is blank.
-fn interval(line: &str, source: SourceLine<'_>) -> Option<Vec<SourcedCell>> {
-    let rest = line.strip_prefix('[')?;
-    let (at, rest) = rest.split_once(']')?;
+fn interval(source: SourceLine<'_>) -> Option<Interval<'_>> {
+    let (at, mut rest) = source.text.strip_prefix('[')?.split_once(']')?;
     let at = at.trim().strip_suffix('s')?;
     printed::plain(at)?;
-    let word = |key: &str| {
-        let (_, after) = rest.split_once(key)?;
-        let end = after.find([' ', ',', ')', '/']).unwrap_or(after.len());
-        let word = &after[..end];
-        printed::plain(word).map(|_| word)
-    };
-    let cell = |word: Option<&str>| word.map_or_else(SourcedCell::blank, |w| source.cell(w));
-    let mix: Vec<&str> = rest
-        .split_once("(r/w/o: ")
-        .and_then(|(_, m)| m.split_once(')'))
-        .map_or(Vec::new(), |(m, _)| m.split('/').collect());
-    let latency = rest
-        .split_once("(ms,")
-        .and_then(|(_, l)| l.split_once("%): "));
-    let latency = latency.filter(|(p, _)| printed::plain(p).is_some());
-    let value = latency.and_then(|(_, v)| v.split_whitespace().next());
-    let value = value.filter(|v| printed::plain(v).is_some());
-    let is_sql = word(" tps: ").or_else(|| word(" eps: ")).is_some();
-    let is_file = word("fsyncs: ").or_else(|| word("writes: ")).is_some();
-    if !(is_sql || is_file) {
-        return None;
+    let mut row = vec![SourcedCell::blank(); INTERVAL.len()];
+    row[0] = source.cell(at);
+    let (mut unknown, mut is_known) = (None, false);
+    while let Some((key, after)) = rest.split_once(": ") {
+        let key = key.trim_start_matches([' ', ',', ')']).trim_end();
+        let after = after.trim_start();
+        let end = after.find([' ', ',']).unwrap_or(after.len());
+        let (value, behind) = after.split_at(end);
+        rest = without_unit(behind);
+        match figure(key, value, behind, source, &mut row) {
+            true => is_known |= key != "threads" && key != "thds",
+            false => unknown = unknown.or(Some(key)),
+        }
     }
-    let mut row = vec![
-        source.cell(at),
-        cell(word("thds: ")),
-        cell(word(" tps: ").or_else(|| word(" eps: "))),
-        cell(word("qps: ")),
-    ];
-    row.extend((0..3).map(|i| cell(mix.get(i).copied().filter(|w| printed::plain(w).is_some()))));
-    row.extend(["err/s: ", "reconn/s: ", "reads: ", "writes: ", "fsyncs: "].map(|k| cell(word(k))));
-    row.push(cell(latency.map(|(p, _)| p)));
-    row.push(cell(value));
-    Some(row)
+    is_known.then_some(Interval { row, unknown })
+}
+
+/// What follows a value, without its unit or its percentile in parentheses.
+fn without_unit(behind: &str) -> &str {
+    let text = behind.trim_start();
+    let unit = ["MiB/s", "MB/s"].iter().find_map(|u| text.strip_prefix(u));
+    let percentile = || {
+        let (inner, rest) = text.strip_prefix('(')?.split_once(')')?;
+        inner.ends_with('%').then_some(rest)
+    };
+    unit.or_else(percentile).unwrap_or(behind)
+}
+
+/// Puts a figure of an interval into its columns; whether it has some.
+fn figure<'a>(
+    key: &'a str,
+    value: &'a str,
+    behind: &'a str,
+    source: SourceLine<'a>,
+    row: &mut [SourcedCell],
+) -> bool {
+    let mut put = |at: usize, word: &'a str| {
+        let is_number = printed::plain(word).is_some();
+        if let Some(cell) = row.get_mut(at).filter(|_| is_number) {
+            *cell = source.cell(word);
+        }
+        is_number
+    };
+    if key == "(r/w/o" {
+        let parts = value.trim_end_matches(')').split('/');
+        return parts
+            .zip(READS..)
+            .fold(true, |all, (word, at)| put(at, word) && all);
+    }
+    // `lat (ms,95%)` and `latency (ms,95%)`: the percentile is in the key.
+    let of_latency = key.strip_prefix("lat").and_then(|k| k.split_once("(ms,"));
+    if let Some((_, percentile)) = of_latency {
+        return put(PERCENTILE, percentile.trim_end_matches("%)")) && put(LATENCY, value);
+    }
+    if key == "response time" {
+        // `17.52ms (99%)`
+        let percentile = behind
+            .trim_start()
+            .strip_prefix('(')
+            .and_then(|b| b.split_once("%)"));
+        let of = percentile.is_some_and(|(p, _)| put(PERCENTILE, p));
+        return value.strip_suffix("ms").is_some_and(|ms| put(LATENCY, ms)) && of;
+    }
+    let Some(at) = INTERVAL.iter().position(|(_, _, keys)| keys.contains(&key)) else {
+        return false;
+    };
+    let unit = behind
+        .split([' ', ','])
+        .find(|w| !w.is_empty())
+        .unwrap_or_default();
+    let is_volume = matches!(unit, "MiB/s" | "MB/s");
+    match value.strip_suffix("/s") {
+        Some(value) => put(at, value),
+        None if is_volume && (READS..READS + 2).contains(&at) => put(at + TO_VOLUME, value),
+        None => put(at, value),
+    }
 }
 
 /// The tables of a file.
@@ -84,7 +164,7 @@ pub struct SysbenchOutput {
 
 impl SysbenchOutput {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets) {
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let is_idle = self.section.is_none() && !self.is_in_histogram;
         let first = line.as_bytes().first();
         if is_idle
@@ -97,8 +177,8 @@ impl SysbenchOutput {
         }
         let source = SourceLine::new(number, line);
         if first == Some(&b'[') {
-            if let Some(row) = interval(line, source) {
-                self.interval(row, number, sheets);
+            if let Some(found) = interval(source) {
+                self.interval(found, number, sheets, notes);
             }
             return;
         }
@@ -124,33 +204,33 @@ impl SysbenchOutput {
         }
     }
 
-    fn interval(&mut self, row: Vec<SourcedCell>, number: u64, sheets: &mut Sheets) {
-        let columns = [
-            ("at_s", "At (s)"),
-            ("threads", "thds"),
-            ("tps", "tps"),
-            ("qps", "qps"),
-            ("reads_per_s", "r"),
-            ("writes_per_s", "w"),
-            ("others_per_s", "o"),
-            ("errors_per_s", "err/s"),
-            ("reconnects_per_s", "reconn/s"),
-            ("read_mb_per_s", "reads MiB/s"),
-            ("write_mb_per_s", "writes MiB/s"),
-            ("fsyncs_per_s", "fsyncs/s"),
-            ("percentile", "Percentile"),
-            ("latency_ms", "Latency (ms)"),
-        ];
-        let open = || {
-            sheets.open(
-                "sysbench_intervals",
-                "sysbench: intervals",
-                number,
-                &columns,
-            )
-        };
+    fn interval(
+        &mut self,
+        found: Interval<'_>,
+        number: u64,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let columns = INTERVAL.map(|(key, heading, _)| (key, heading));
+        let title = "sysbench: intervals";
+        let open = || sheets.open("sysbench_intervals", title, number, &columns);
         let table = *self.intervals.get_or_insert_with(open);
-        sheets.sourced_row(table, number, row);
+        sheets.sourced_row(table, number, found.row);
+        if let Some(key) = found.unknown {
+            let at = Some(number);
+            notes.add(
+                Severity::Warning,
+                "sysbench.unknown_figure",
+                at,
+                None,
+                || {
+                    format!(
+                        "{} is not a figure that is known: left out",
+                        quote(key.as_bytes())
+                    )
+                },
+            );
+        }
     }
 
     /// `    transactions:                        29611  (986.49 per sec.)`.

@@ -362,11 +362,11 @@ fn reason_of<'a>(
     (is_above && is_own && is_reason).then_some((reason, rate))
 }
 
-/// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
-fn listings(merge: &Merge, file: &str) -> [Table; 3] {
+/// The tables of [`listings`].
+fn empty_listings(file: &str) -> [Table; 3] {
     let lead = [("process", "Process"), ("line", "Line")];
     let with = |more: &[(&'static str, &'static str)]| [&lead[..], more].concat();
-    let mut writes = table(
+    let writes = table(
         "log_write_warnings",
         "Log writes over 500 ms, as the log writer warned",
         file,
@@ -377,13 +377,13 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
             ("stamp_below", "Stamp below"),
         ]),
     );
-    let mut broadcasts = table(
+    let broadcasts = table(
         "broadcast_warnings",
         "Broadcasts of the SCN that took long (no disk writes)",
         file,
         &with(&[("wait_ms", "Wait ms")]),
     );
-    let mut modes = table(
+    let modes = table(
         "adaptive_sync",
         "Switches of adaptive log file sync (post/wait, polling) and log writers (one, workers)",
         file,
@@ -394,6 +394,12 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
             ("stamp_below", "Stamp below"),
         ]),
     );
+    [writes, broadcasts, modes]
+}
+
+/// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
+fn listings(merge: &Merge, file: &str) -> [Table; 3] {
+    let [mut writes, mut broadcasts, mut modes] = empty_listings(file);
     for listed in &merge.listed {
         let name = name(&merge.processes[listed.process], file);
         let mut lines = (listed.line, listed.line);

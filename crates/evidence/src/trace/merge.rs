@@ -341,20 +341,17 @@ impl Merge {
 
     /// The rate belongs to the switch above it; a stamp may be between them.
     fn sync_rate(&mut self, rate: u64, line: u64, sink: &mut Sink) {
-        let process = self.current;
-        let is_switch = |l: &&mut LogWriterLine| {
-            matches!(l.said, HeaderFact::AdaptiveMode(_))
-                && l.process == process
-                && line - l.line <= 2
-                && l.rate.is_none()
-        };
-        match self.listed.last_mut().filter(is_switch) {
+        let last = self.listed.last_mut().filter(|l| {
+            let is_switch = matches!(l.said, HeaderFact::AdaptiveMode(_)) && l.rate.is_none();
+            is_switch && l.process == self.current && line - l.line <= 2
+        });
+        match last {
             Some(switch) => switch.rate = Some((rate, line)),
             None => sink.notes.add(
                 Severity::Warning,
                 "trace.rate_without_switch",
                 Some(line),
-                Some(1),
+                None,
                 || format!("{rate} redo synch writes per second: no switch is above the line"),
             ),
         }

@@ -1,8 +1,8 @@
 //! Situations from practice, imported through the binary: `inputs` has a file for each, `figures`
 //! what the import shows of it (tables, headings, origins, refusals, diagnostics).
 //!
-//! Ids that begin with `a` are of public reports, whose figures are kept; the others were made up to
-//! show one kind of fault, and only their format is real.
+//! Names that begin with `a` are of public reports, whose figures are kept; the others were made up
+//! to show one kind of fault, and only their format is real.
 
 mod figures;
 
