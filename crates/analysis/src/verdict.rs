@@ -9,6 +9,7 @@ use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::production::shown;
 use crate::findings::{BUCKET, DECLARED, FAST_FLUSH, FindingAxis, REFUTED, TESTED, axis};
 use crate::rows::{COMMITS, rows_of};
+use crate::thresholds::Thresholds;
 use measure::judgement::{
     Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
 };
@@ -40,6 +41,44 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
         scope,
         reasons,
         summary,
+    }
+}
+
+/// Whether acknowledged writes of a stored run survive power loss: as its verdict says, and of a
+/// run without one, as its findings do. `None` where nothing is known of the target.
+#[must_use]
+pub fn durability_of(run: &Run) -> Option<Durability> {
+    if let Some(verdict) = &run.verdict {
+        return Some(verdict.durability);
+    }
+    if !matches!(run.origin, Origin::Measured | Origin::Watched) {
+        return None;
+    }
+    let found = match run.findings.is_empty() {
+        true => durability(&crate::findings(run, &Thresholds::default())),
+        false => durability(&run.findings),
+    };
+    // Of a server on another machine only its settings are known.
+    let is_known = found.loses_commits() || !run.target.stack.layers.is_empty();
+    is_known.then_some(found)
+}
+
+/// Exit code where the answer is no, or a limit is breached.
+pub const EXIT_NO: u8 = 3;
+/// Exit code where there is no answer: the run is invalid or unfinished, or its verdict or a limit
+/// is undetermined.
+pub const EXIT_UNDETERMINED: u8 = 4;
+
+/// How `check` ends: as the verdict says. An invalid run ends as in every command, whatever its
+/// verdict is. Where `strict`, a conditional yes is a no.
+#[must_use]
+pub fn exit_code(run: &Run, strict: bool) -> u8 {
+    match run.verdict.as_ref().map(|v| v.answer) {
+        _ if !run.validity.valid => EXIT_UNDETERMINED,
+        Some(Answer::Yes) => 0,
+        Some(Answer::Conditional) if !strict => 0,
+        Some(Answer::Conditional | Answer::No) => EXIT_NO,
+        Some(Answer::Undetermined) | None => EXIT_UNDETERMINED,
     }
 }
 
@@ -118,7 +157,7 @@ fn answer(
     believed: bool,
 ) -> Answer {
     // What the medium does is known without any figure, so doubt about figures can't soften it.
-    if matches!(durability, Durability::Volatile | Durability::Refuted) {
+    if durability.loses_commits() {
         return Answer::No;
     }
     if !believed {
@@ -268,7 +307,7 @@ fn summary(
                 false => format!("Undetermined: {why}."),
             }
         }
-        Answer::No if matches!(durability, Durability::Volatile | Durability::Refuted) => {
+        Answer::No if durability.loses_commits() => {
             let why = first(FindingAxis::Durability, Weight::Bad)
                 .unwrap_or_else(|| "acknowledged writes do not survive".to_owned());
             format!("No: {why}.")

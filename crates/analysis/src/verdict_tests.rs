@@ -454,3 +454,25 @@ fn what_production_needs_stands_beside_what_this_device_reached() {
         "{missed}"
     );
 }
+
+#[test]
+fn an_invalid_run_ends_with_4_whatever_its_verdict_is() {
+    for (answer, code, strict_code) in [
+        (Answer::Yes, 0, 0),
+        (Answer::Conditional, 0, 3),
+        (Answer::No, 3, 3),
+        (Answer::Undetermined, 4, 4),
+    ] {
+        let mut run = clean_run();
+        let mut found = verdict(&run, &[], &Need::default(), Scope::default());
+        found.answer = answer;
+        run.verdict = Some(found);
+        run.validity.add("busy_device", false, "others used it");
+        assert_eq!((exit_code(&run, false), exit_code(&run, true)), (code, strict_code));
+        run.validity.add("io_error", true, "a write failed");
+        assert_eq!((exit_code(&run, false), exit_code(&run, true)), (4, 4));
+        run.verdict = None;
+        run.validity = measure::run::Validity::sound();
+        assert_eq!(exit_code(&run, false), 4);
+    }
+}

@@ -5,7 +5,9 @@
 //! `None` and says why; the first run is the base, and every ratio is another run over it. Text
 //! that came from runs is made harmless by what shows it.
 
+use crate::enum_words::words;
 use crate::imported::Table;
+use crate::judgement::{Answer, Durability, Performance};
 use crate::run::{Origin, Problem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +36,9 @@ pub struct Comparison {
     /// each.
     #[serde(default)]
     pub notices: Vec<String>,
+    /// Which run wins: a decision for each run but the base.
+    #[serde(default)]
+    pub decisions: Vec<Decision>,
     /// Which run is better, row by row, by commits per second and the 99th percentile.
     #[serde(default)]
     pub answers: Vec<RowAnswer>,
@@ -48,6 +53,24 @@ pub struct Comparison {
     pub distributions: Vec<Distribution>,
     /// Conditions that were asked for, and whether they are breached.
     pub conditions: Vec<Condition>,
+    /// Exit code of the command: 3 where a condition is breached; 4 where a condition is
+    /// undetermined, a run is invalid or unfinished, or nothing could be compared.
+    #[serde(default)]
+    pub exit_code: u8,
+}
+
+impl Comparison {
+    /// Whether anything of the runs could be paired.
+    #[must_use]
+    pub fn has_pairs(&self) -> bool {
+        !self.differences.is_empty() || self.tables.iter().any(|t| t.id == EVIDENCE_TABLE)
+    }
+
+    /// The decision on a run; `None` for the base.
+    #[must_use]
+    pub fn decision(&self, run: usize) -> Option<&Decision> {
+        self.decisions.iter().find(|d| d.run_b == run)
+    }
 }
 
 /// How figures were compared.
@@ -68,6 +91,9 @@ pub struct Method {
     /// granted: a sentence each.
     pub notes: Vec<String>,
 }
+
+/// The word for what no verdict says.
+const NOT_JUDGED: &str = "not judged";
 
 /// A run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,9 +127,49 @@ pub struct ComparedRun {
     /// Tags that the user gave it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// The answer of its verdict, of rounds the worst one; `None` for a run without a verdict, such
+    /// as imported evidence.
+    #[serde(default)]
+    pub verdict: Option<Answer>,
+    /// Whether its acknowledged writes survive power loss, of rounds the worst; `None` where
+    /// nothing is known of its target.
+    #[serde(default)]
+    pub durability: Option<Durability>,
+    /// Whether it meets the stated need, of rounds the worst; `None` for a run without a verdict.
+    #[serde(default)]
+    pub performance: Option<Performance>,
 }
 
 impl ComparedRun {
+    /// Its figures are right and complete.
+    #[must_use]
+    pub const fn is_sound(&self) -> bool {
+        self.valid && self.complete
+    }
+
+    /// It is known to lose acknowledged writes when the power fails.
+    #[must_use]
+    pub fn loses_commits(&self) -> bool {
+        self.durability.is_some_and(Durability::loses_commits)
+    }
+
+    /// `verdict: no, durability: volatile, performance: no need stated`.
+    #[must_use]
+    pub fn judged_in_words(&self) -> String {
+        format!(
+            "verdict: {}, durability: {}, performance: {}",
+            self.verdict.map_or(NOT_JUDGED, Answer::word),
+            self.durability_word(),
+            self.performance.map_or(NOT_JUDGED, Performance::word),
+        )
+    }
+
+    /// `volatile`, or `not judged`.
+    #[must_use]
+    pub fn durability_word(&self) -> &'static str {
+        self.durability.map_or(NOT_JUDGED, Durability::word)
+    }
+
     /// `key=value, key=value`; empty without tags.
     #[must_use]
     pub fn tags_in_words(&self) -> String {
@@ -123,6 +189,8 @@ pub enum Basis {
     Rounds,
     /// Number, mean and standard deviation only: events are taken as independent.
     Moments,
+    /// The figure has no noise: it is a count, or it was the same in all intervals.
+    Exact,
     /// Nothing: the ratio stands without an interval.
     None,
 }
@@ -218,7 +286,7 @@ pub struct Difference {
     pub sentence: String,
 }
 
-/// What a row of one run shows against the base.
+/// What a row of one run shows against the base, or the run as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowOutcome {
@@ -226,14 +294,38 @@ pub enum RowOutcome {
     Better,
     /// Each is better in one figure.
     Mixed,
+    /// The better one loses acknowledged writes when the power fails, and the other is not known to
+    /// do so: nobody wins.
+    NotDurable,
     /// No figure differs significantly and by more than a negligible amount.
     NoDifference,
+    /// The interval of a figure contains both a gain and a harm that are more than negligible.
+    CannotTell,
     /// Too few rounds to decide; the intervals are given.
     TooFewRounds,
     /// No figure has an interval.
     NoInterval,
     /// One of the runs is invalid or unfinished.
     Invalid,
+    /// No row that the runs share has a figure that decides.
+    NotComparable,
+}
+
+/// Which run wins against the base.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The other run's place in `runs`.
+    pub run_b: usize,
+    /// What the rows show together.
+    pub outcome: RowOutcome,
+    /// Place in `runs` of the winner; `None` where there is none.
+    pub winner: Option<usize>,
+    /// The answer in a few words: `ssd wins`.
+    pub answer: String,
+    /// Why: a sentence or two.
+    pub reason: String,
+    /// The durability of both runs, and what follows from it.
+    pub durability: String,
 }
 
 /// Which run is better in one row.
@@ -247,11 +339,18 @@ pub struct RowAnswer {
     pub run_b: usize,
     /// What the row shows.
     pub outcome: RowOutcome,
-    /// Place in `runs` of the better one; `None` where there is none.
+    /// Place in `runs` of the winner; `None` where there is none.
     pub winner: Option<usize>,
+    /// Place in `runs` of the one with the better figures, also where it does not win because it
+    /// loses acknowledged writes.
+    #[serde(default)]
+    pub faster: Option<usize>,
     /// Places in `differences` of the figures that decide: commits per second, then the 99th
     /// percentile of what a commit waits.
     pub by: Vec<usize>,
+    /// The answer in a few words: `ssd is better`.
+    #[serde(default)]
+    pub result: String,
     /// The answer in words, with absolute figures and intervals.
     pub sentence: String,
 }
@@ -287,15 +386,51 @@ pub struct Distribution {
     pub curve: Vec<(f64, u64)>,
 }
 
+/// What the figures say of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConditionState {
+    /// The figure is beyond the limit: for certain, or as an exact figure.
+    Breached,
+    /// The figure is within the limit, likewise.
+    NotBreached,
+    /// The figures do not show which of both.
+    #[default]
+    Undetermined,
+}
+
+words!(ConditionState {
+    Breached => "breached",
+    NotBreached => "not breached",
+    Undetermined => "undetermined",
+});
+
 /// A condition that was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// As it was written.
     pub text: String,
+    /// Whether it is breached.
+    #[serde(default)]
+    pub state: ConditionState,
     /// It is breached.
     pub breached: bool,
     /// It could not be judged.
     pub undetermined: bool,
     /// The figures behind it.
     pub detail: String,
+}
+
+impl Condition {
+    /// A condition in this state.
+    #[must_use]
+    pub fn new(text: &str, state: ConditionState, detail: String) -> Condition {
+        Condition {
+            text: text.to_owned(),
+            state,
+            breached: state == ConditionState::Breached,
+            undetermined: state == ConditionState::Undetermined,
+            detail,
+        }
+    }
 }

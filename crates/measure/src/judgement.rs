@@ -24,6 +24,19 @@ words!(Answer {
     Undetermined => "undetermined",
 });
 
+impl Answer {
+    /// The worse the answer, the higher; what is not known is worse than what holds conditionally.
+    #[must_use]
+    pub const fn badness(self) -> u8 {
+        match self {
+            Answer::Yes => 0,
+            Answer::Conditional => 1,
+            Answer::Undetermined => 2,
+            Answer::No => 3,
+        }
+    }
+}
+
 /// Does an acknowledged write survive power loss?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +61,20 @@ words!(Durability {
     Refuted => "refuted",
 });
 
+impl Durability {
+    /// The worse, the higher.
+    #[must_use]
+    pub const fn badness(self) -> u8 {
+        self as u8
+    }
+
+    /// Acknowledged writes are known not to survive power loss.
+    #[must_use]
+    pub const fn loses_commits(self) -> bool {
+        matches!(self, Durability::Volatile | Durability::Refuted)
+    }
+}
+
 /// Are commits fast and steady enough for the stated need?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +95,19 @@ words!(Performance {
     Misses => "misses the need",
     NoNeedStated => "no need stated",
 });
+
+impl Performance {
+    /// The worse, the higher.
+    #[must_use]
+    pub const fn badness(self) -> u8 {
+        match self {
+            Performance::NoNeedStated => 0,
+            Performance::Meets => 1,
+            Performance::Marginal => 2,
+            Performance::Misses => 3,
+        }
+    }
+}
 
 /// How a reason weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -101,6 +101,19 @@ pub fn change(ratio: f64) -> String {
     text.replace('-', "−")
 }
 
+/// The interval of a ratio as changes: `−3.2 % to +6.6 %`. An end that is further away than a
+/// thousandfold says no more than that: `under ÷ 1,000 to over × 1,000`.
+#[must_use]
+pub fn change_range(low: f64, high: f64) -> String {
+    const FAR: f64 = 1000.0;
+    let end = |ratio: f64| match ratio {
+        r if r > FAR => format!("over × {}", digits(FAR)),
+        r if r < 1.0 / FAR => format!("under ÷ {}", digits(FAR)),
+        r => change(r),
+    };
+    format!("{} to {}", end(low), end(high))
+}
+
 /// Bytes in binary units: `512 B`, `4 KiB`, `1.50 GiB`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
@@ -196,6 +209,17 @@ mod tests {
             (f64::NAN, "–"),
         ] {
             assert_eq!(percent(value), text);
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_far_away_is_a_bound() {
+        for (low, high, text) in [
+            (0.968, 1.066, "−3.2 % to +6.6 %"),
+            (1.0 / 340_363_797.0, 2.46e6, "under ÷ 1,000 to over × 1,000"),
+            (0.0, f64::INFINITY, "under ÷ 1,000 to over × 1,000"),
+        ] {
+            assert_eq!(change_range(low, high), text);
         }
     }
 

@@ -9,12 +9,15 @@
 //!            | number unit?                          the other run's own figure
 //! unit      := ns us µs ms s (of times) | /s (of rates) | MB/s
 //! ```
-//! A bound is breached when the whole interval lies beyond it: what noise can explain fails no
-//! build. Where a figure has no interval (extremes, single samples) its point estimate is judged,
-//! and said to be. What was not measured is undetermined, never passed.
+//! A change is judged by its interval: breached where the whole interval lies beyond the bound, not
+//! breached where the whole interval lies within it, and undetermined otherwise: what noise can
+//! explain fails no build and passes none. A bound on the other run's own figure is judged by that
+//! figure, and so is a change of what has no noise. What was not measured, a percentile that too
+//! few waits support and a change without an interval are undetermined.
 
 use super::{live, metrics};
-use measure::comparison::{Condition, Difference};
+use crate::format;
+use measure::comparison::{Basis, Comparison, Condition, ConditionState, Difference};
 
 /// Why a condition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,16 +62,6 @@ enum Bound {
     Change(f64),
     /// Of the other run's figure.
     Value(f64),
-}
-
-/// What a figure says of a bound.
-#[derive(Clone, Copy, PartialEq)]
-enum Finding {
-    Breached,
-    /// Beyond, but the interval reaches back.
-    Perhaps,
-    Held,
-    Unknown,
 }
 
 impl std::str::FromStr for FailIf {
@@ -155,94 +148,136 @@ fn bound(text: &str, unit: &str) -> Result<Bound, &'static str> {
 }
 
 impl FailIf {
-    /// Judges it by every difference of its metric: one breach is a breach.
+    /// Judges it by every difference of its metric: one breach is a breach, and what is
+    /// undetermined in one row is not passed.
     #[must_use]
-    pub fn judge(&self, differences: &[Difference]) -> Condition {
-        let fits = differences.iter().filter(|d| d.metric == self.metric);
-        let found: Vec<(Finding, String)> = fits.map(|d| self.one(d)).collect();
-        let any = |wanted: Finding| found.iter().any(|(f, _)| *f == wanted);
-        let breached = any(Finding::Breached);
-        let undetermined = !breached && (found.is_empty() || any(Finding::Unknown));
+    pub fn judge(&self, c: &Comparison) -> Condition {
+        let fits = c.differences.iter().filter(|d| d.metric == self.metric);
+        let found: Vec<(ConditionState, String)> = fits.map(|d| self.one(c, d)).collect();
+        let any = |wanted: ConditionState| found.iter().any(|(state, _)| *state == wanted);
+        let state = match found.is_empty() {
+            _ if any(ConditionState::Breached) => ConditionState::Breached,
+            false if !any(ConditionState::Undetermined) => ConditionState::NotBreached,
+            _ => ConditionState::Undetermined,
+        };
         let mut details: Vec<String> = found.into_iter().map(|(_, detail)| detail).collect();
         if details.is_empty() {
             details.push(format!("no row of the runs has {} in both", self.metric));
         }
-        Condition {
-            text: self.text.clone(),
-            breached,
-            undetermined,
-            detail: details.join("; "),
+        Condition::new(&self.text, state, details.join("; "))
+    }
+
+    fn one(&self, c: &Comparison, d: &Difference) -> (ConditionState, String) {
+        let sides = [d.run_a, d.run_b].map(|at| c.runs.get(at));
+        let unsound = sides.iter().flatten().find(|run| !run.is_sound());
+        let (state, why) = match unsound {
+            Some(run) => undetermined(format!("{} is invalid or unfinished", run.name)),
+            None => self.of_sound(d),
+        };
+        let run = match (c.runs.len(), sides[1]) {
+            (3.., Some(run)) => format!("{}: ", run.name),
+            _ => String::new(),
+        };
+        let jobs = match d.jobs {
+            0 => String::new(),
+            n => format!(", {}", format::jobs(n)),
+        };
+        (state, format!("{run}{}{jobs}: {why}", d.workload))
+    }
+
+    fn of_sound(&self, d: &Difference) -> (ConditionState, String) {
+        let (a, b) = match (self.bound, d.a, d.b) {
+            (Bound::Value(limit), _, Some(b)) => return self.by_value(d, b, limit),
+            (Bound::Ratio(_) | Bound::Change(_), Some(a), Some(b)) => (a, b),
+            _ if d.sentence.is_empty() => return undetermined("not measured in both runs"),
+            _ => return undetermined(format!("not known {}", d.sentence)),
+        };
+        let limit = match self.bound {
+            Bound::Ratio(ratio) => a * ratio,
+            Bound::Change(change) => a + change,
+            Bound::Value(value) => value,
+        };
+        if d.basis == Basis::Exact {
+            let (state, why) = self.by_value(d, b, limit);
+            return (state, format!("{why}, from a base of {}", shown(d, a)));
+        }
+        match d.ci_low.zip(d.ci_high) {
+            _ if live::undecided(d) => undetermined(&d.sentence),
+            None => undetermined(&d.sentence),
+            Some((low, high)) => self.by_interval(d, (a, b), (low * a, high * a), limit),
         }
     }
 
-    fn one(&self, d: &Difference) -> (Finding, String) {
-        let row = match d.jobs {
-            0 => d.workload.clone(),
-            n => format!("{}, {}", d.workload, crate::format::jobs(n)),
-        };
-        // The figure that is judged, and its interval.
-        let (point, low, high) = match (self.bound, d.a, d.b) {
-            (Bound::Ratio(_), ..) => (d.ratio, d.ci_low, d.ci_high),
-            // With the base taken as it stands, the ratio's interval is the other figure's.
-            (Bound::Value(_), Some(a), Some(b)) => {
-                (Some(b), d.ci_low.map(|r| r * a), d.ci_high.map(|r| r * a))
-            }
-            (Bound::Value(_), None, Some(b)) => (Some(b), None, None),
-            (Bound::Change(_), Some(a), Some(b)) => (
-                Some(b - a),
-                d.ci_low.map(|r| (r - 1.0) * a),
-                d.ci_high.map(|r| (r - 1.0) * a),
-            ),
-            _ => (None, None, None),
-        };
-        let limit = match self.bound {
-            Bound::Ratio(v) | Bound::Change(v) | Bound::Value(v) => v,
-        };
-        let Some(point) = point else {
-            return (
-                Finding::Unknown,
-                format!("{row}: not measured in both runs"),
-            );
-        };
-        if live::undecided(d) {
-            let why = format!("{row}: {}", d.sentence);
-            return (Finding::Unknown, why);
+    fn is_beyond(&self, value: f64, limit: f64) -> bool {
+        match (self.above, self.or_equal) {
+            (true, false) => value > limit,
+            (true, true) => value >= limit,
+            (false, false) => value < limit,
+            (false, true) => value <= limit,
         }
-        let beyond = |v: f64| match (self.above, self.or_equal) {
-            (true, false) => v > limit,
-            (true, true) => v >= limit,
-            (false, false) => v < limit,
-            (false, true) => v <= limit,
+    }
+
+    /// Judges the other run's figure itself.
+    fn by_value(&self, d: &Difference, value: f64, limit: f64) -> (ConditionState, String) {
+        let (state, word) = match self.is_beyond(value, limit) {
+            true => (ConditionState::Breached, "beyond"),
+            false => (ConditionState::NotBreached, "within"),
         };
-        let near = if self.above { low } else { high };
-        let (finding, how) = match near {
-            Some(end) if beyond(end) => (Finding::Breached, "the whole interval is beyond it"),
-            Some(_) if beyond(point) => (
-                Finding::Perhaps,
-                "the estimate is beyond it, but not the whole interval: not shown",
+        let (value, limit) = (shown(d, value), shown(d, limit));
+        (state, format!("{value} is {word} the limit of {limit}"))
+    }
+
+    /// Judges a change by the interval of the other run's figure about a base that stands as it is.
+    fn by_interval(
+        &self,
+        d: &Difference,
+        (a, b): (f64, f64),
+        (low, high): (f64, f64),
+        limit: f64,
+    ) -> (ConditionState, String) {
+        let (near, far) = if self.above { (low, high) } else { (high, low) };
+        let (state, how) = match (self.is_beyond(near, limit), self.is_beyond(far, limit)) {
+            (true, _) => (
+                ConditionState::Breached,
+                "the whole interval is beyond the limit",
             ),
-            Some(_) => (Finding::Held, "within it"),
-            None if beyond(point) => (
-                Finding::Breached,
-                "the estimate is beyond it; there is no interval",
+            (_, false) => (
+                ConditionState::NotBreached,
+                "the whole interval is within the limit",
             ),
-            None => (
-                Finding::Held,
-                "the estimate is within it; there is no interval",
+            (false, true) => (
+                ConditionState::Undetermined,
+                "the limit is within the interval, so noise can explain both",
             ),
         };
-        let change = d
-            .ratio
-            .map_or_else(|| "no ratio".to_owned(), crate::format::change);
-        let interval = match d.ci_low.zip(d.ci_high) {
-            Some((low, high)) => format!(
-                " ({} to {})",
-                crate::format::change(low),
-                crate::format::change(high)
-            ),
-            None => String::new(),
+        let change = match self.bound {
+            Bound::Change(_) => {
+                let change = |value: f64| match value < a {
+                    true => format!("−{}", shown(d, a - value)),
+                    false => format!("+{}", shown(d, value - a)),
+                };
+                format!("{} ({} to {})", change(b), change(low), change(high))
+            }
+            _ => {
+                let range = format::change_range(low / a, high / a);
+                format!("{} ({range})", format::change(b / a))
+            }
         };
-        (finding, format!("{row}: {change}{interval}, {how}"))
+        (state, format!("{change}, {how}"))
+    }
+}
+
+fn undetermined(why: impl Into<String>) -> (ConditionState, String) {
+    (ConditionState::Undetermined, why.into())
+}
+
+/// A figure with its unit.
+fn shown(d: &Difference, value: f64) -> String {
+    match d.unit.as_str() {
+        "ns" => format::latency(value),
+        "" => format::digits(value),
+        "1/s" => format!("{} /s", format::digits(value)),
+        unit => format!("{} {unit}", format::digits(value)),
     }
 }
 
@@ -264,43 +299,118 @@ mod tests {
         d
     }
 
-    fn judged(text: &str, d: &[Difference]) -> (bool, bool) {
-        let c: FailIf = text.parse().expect(text);
-        let c = c.judge(d);
-        (c.breached, c.undetermined)
+    fn judged(text: &str, d: &[Difference]) -> ConditionState {
+        judged_in(text, d, &[true, true]).state
     }
 
+    /// Among runs of which some are valid.
+    fn judged_in(text: &str, d: &[Difference], valid: &[bool]) -> Condition {
+        let condition: FailIf = text.parse().expect(text);
+        let mut c = super::super::stored::begun(&super::super::Options::default(), None);
+        c.differences = d.to_vec();
+        let run = crate::findings::fixture::clean_run();
+        for valid in valid {
+            let mut told = super::super::compared("run", &run, &[&run], (true, false));
+            told.valid = *valid;
+            c.runs.push(told);
+        }
+        condition.judge(&c)
+    }
+
+    use ConditionState::{Breached, NotBreached, Undetermined};
+
     #[test]
-    fn only_what_noise_cannot_explain_is_a_breach() {
+    fn a_change_is_judged_by_its_whole_interval_and_a_value_by_itself() {
         let d = [difference(
             "log_file_sync.p99",
             1e6,
             1.2,
             Some((1.15, 1.25)),
         )];
-        for (text, breached) in [
-            ("log_file_sync.p99 > +10%", true),
-            ("log_file_sync.p99>10%", true),
-            // The estimate is beyond, the interval reaches back.
-            ("log_file_sync.p99 > +18%", false),
-            ("log_file_sync.p99 > +30%", false),
-            ("log_file_sync.p99 > 1.1ms", true),
-            ("log_file_sync.p99 > 1.19 ms", false),
-            ("log_file_sync.p99 > +100us", true),
-            ("log_file_sync.p99 < -5%", false),
-            ("log_file_sync.p99 < 2ms", true),
-            ("log_file_sync.p99 <= 1.25ms", true),
+        for (text, state) in [
+            ("log_file_sync.p99 > +10%", Breached),
+            ("log_file_sync.p99>10%", Breached),
+            ("log_file_sync.p99 > +18%", Undetermined),
+            ("log_file_sync.p99 > +22%", Undetermined),
+            ("log_file_sync.p99 > +25%", NotBreached),
+            ("log_file_sync.p99 >= +25%", Undetermined),
+            ("log_file_sync.p99 >= +15%", Breached),
+            ("log_file_sync.p99 > +15%", Undetermined),
+            ("log_file_sync.p99 > +30%", NotBreached),
+            ("log_file_sync.p99 > +100us", Breached),
+            ("log_file_sync.p99 > +200us", Undetermined),
+            ("log_file_sync.p99 > +300us", NotBreached),
+            ("log_file_sync.p99 < -5%", NotBreached),
+            ("log_file_sync.p99 < +30%", Breached),
+            ("log_file_sync.p99 < +20%", Undetermined),
+            ("log_file_sync.p99 > 1.1ms", Breached),
+            ("log_file_sync.p99 > 1.19 ms", Breached),
+            ("log_file_sync.p99 > 1.21ms", NotBreached),
+            ("log_file_sync.p99 < 2ms", Breached),
+            ("log_file_sync.p99 <= 1.2ms", Breached),
+            ("commit_throughput_tps < -5%", Undetermined),
         ] {
-            assert_eq!(judged(text, &d), (breached, false), "{text}");
+            assert_eq!(judged(text, &d), state, "{text}");
         }
-        let bare = [difference("log_file_sync.max", 1e6, 1.2, None)];
-        assert_eq!(judged("log_file_sync.max > +10%", &bare), (true, false));
-        let faster = [difference("log_file_sync.mean", 1e6, 0.8, Some((0.7, 0.9)))];
-        assert_eq!(judged("log_file_sync < -5%", &faster), (true, false));
+        let text = judged_in("log_file_sync.p99 > 1.1ms", &d, &[true, true]).detail;
         assert_eq!(
-            judged("commit_throughput_tps < -5%", &faster),
-            (false, true)
+            text,
+            "LGWR-LAT1, 8 jobs: 1.20 ms is beyond the limit of 1.10 ms"
         );
+        let text = judged_in("log_file_sync.p99 > +100us", &d, &[true, true]).detail;
+        assert!(text.contains("+200 µs (+150 µs to +250 µs)"), "{text}");
+    }
+
+    #[test]
+    fn without_an_interval_only_a_value_and_a_count_are_judged() {
+        let bare = [difference("log_file_sync.max", 1e6, 1.2, None)];
+        assert_eq!(judged("log_file_sync.max > +10%", &bare), Undetermined);
+        assert_eq!(judged("log_file_sync.max > 1.1ms", &bare), Breached);
+        let count = |a: f64, b: f64| {
+            let mut d = difference("log_file_sync.outliers", a, 1.0, None);
+            (d.a, d.b, d.unit, d.basis) = (Some(a), Some(b), String::new(), Basis::Exact);
+            d.ratio = (a > 0.0).then_some(b / a);
+            [d]
+        };
+        for (text, a, b, state) in [
+            ("log_file_sync.outliers > 0", 0.0, 0.0, NotBreached),
+            ("log_file_sync.outliers > 0", 0.0, 1.0, Breached),
+            ("log_file_sync.outliers > +10%", 0.0, 0.0, NotBreached),
+            ("log_file_sync.outliers > +10%", 0.0, 1.0, Breached),
+            ("log_file_sync.outliers > +10%", 20.0, 21.0, NotBreached),
+            ("log_file_sync.outliers > +10%", 20.0, 23.0, Breached),
+            ("log_file_sync.outliers > +2", 3.0, 5.0, NotBreached),
+            ("log_file_sync.outliers > +2", 3.0, 6.0, Breached),
+        ] {
+            assert_eq!(judged(text, &count(a, b)), state, "{text}: {a} to {b}");
+        }
+        // A percentile that too few waits support is not within any limit.
+        let mut unknown = bare;
+        (unknown[0].a, unknown[0].b, unknown[0].ratio) = (Some(1e6), None, None);
+        for text in ["log_file_sync.max > 5s", "log_file_sync.max > +10%"] {
+            assert_eq!(judged(text, &unknown), Undetermined, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_breach_weighs_more_than_doubt_and_doubt_more_than_what_holds() {
+        let of = |ratio: f64, interval| difference("log_file_sync.p99", 1e6, ratio, interval);
+        let (bad, doubtful, good) = (
+            of(1.2, Some((1.15, 1.25))),
+            of(1.2, Some((0.9, 1.6))),
+            of(1.0, Some((0.99, 1.01))),
+        );
+        let text = "log_file_sync.p99 > +10%";
+        for (rows, state) in [
+            (vec![&good, &doubtful, &bad], Breached),
+            (vec![&good, &doubtful], Undetermined),
+            (vec![&good], NotBreached),
+        ] {
+            let rows: Vec<Difference> = rows.into_iter().cloned().collect();
+            assert_eq!(judged(text, &rows), state);
+            let of_invalid = judged_in(text, &rows, &[true, false]);
+            assert_eq!(of_invalid.state, Undetermined, "{}", of_invalid.detail);
+        }
     }
 
     #[test]

@@ -92,6 +92,12 @@ pub const WAIT: [WaitMetric; 9] = [
 ];
 
 impl WaitMetric {
+    /// Whether it is a number of waits, which has no noise of its own.
+    #[must_use]
+    pub fn is_count(&self) -> bool {
+        self.unit.is_empty()
+    }
+
     /// Its value in the stored figures; `None` where too few waits support it.
     #[must_use]
     pub fn of(&self, stats: &WaitStats) -> Option<f64> {

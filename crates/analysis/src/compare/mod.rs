@@ -14,7 +14,7 @@
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
 //! | tables of interleaved rounds, one figure of all of them per cell | `pooled` |
-//! | which run is better, row by row | [`answers`] |
+//! | which run is better, what conditions say, how the command ends | [`decision`] |
 //! | significance and size in words | `words` |
 //! | tables as those of study 001 | `tables` |
 //! | bytes per layer, of databases and of redolab's own log | `bytes` |
@@ -23,10 +23,10 @@
 //! Invariants: the first run is the base; significance and size are said apart; what one run lacks
 //! is named and the rest is compared.
 
-pub mod answers;
 mod bytes;
 mod cells;
 pub mod condition;
+pub mod decision;
 mod distribution;
 pub mod live;
 pub mod metrics;
@@ -41,7 +41,10 @@ pub mod stored;
 mod tables;
 mod words;
 
+pub use words::cannot_tell;
+
 use crate::stats::blocks::Blocks;
+use crate::verdict::durability_of;
 use measure::Histogram;
 use measure::comparison::{Basis, ComparedRun};
 use measure::run::Run;
@@ -156,13 +159,20 @@ pub struct Side {
     pub series: Vec<BTreeMap<String, WaitSeries>>,
 }
 
-/// What a comparison says of a run.
-fn compared(name: &str, run: &Run, complete: bool, has_events: bool) -> ComparedRun {
+/// What a comparison says of a run that is all of `rounds`. Where those were judged differently,
+/// the worst counts.
+fn compared(
+    name: &str,
+    run: &Run,
+    rounds: &[&Run],
+    (complete, has_events): (bool, bool),
+) -> ComparedRun {
     let layers = run.target.stack.layers.iter();
     let detail: Vec<&str> = layers
         .flat_map(|l| [l.name.as_str(), l.model.as_deref().unwrap_or("")])
         .filter(|s| !s.is_empty())
         .collect();
+    let verdicts = || rounds.iter().filter_map(|run| run.verdict.as_ref());
     ComparedRun {
         name: name.to_owned(),
         run_id: run.run_id.clone(),
@@ -177,5 +187,13 @@ fn compared(name: &str, run: &Run, complete: bool, has_events: bool) -> Compared
         target_detail: detail.join(", "),
         has_events,
         tags: run.notes.tags.clone(),
+        verdict: verdicts().map(|v| v.answer).max_by_key(|a| a.badness()),
+        durability: rounds
+            .iter()
+            .filter_map(|run| durability_of(run))
+            .max_by_key(|d| d.badness()),
+        performance: verdicts()
+            .map(|v| v.performance)
+            .max_by_key(|p| p.badness()),
     }
 }

@@ -15,7 +15,7 @@
 use super::live::{LiveSide, ROUNDS_MIN};
 use super::metrics::{self, ROW, WAIT};
 use super::stored::{Effects, begun, blank, judged};
-use super::{Options, answers, compared, condition, distribution, pairing, pooled, words};
+use super::{Options, compared, decision, distribution, pairing, pooled, words};
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
@@ -30,7 +30,8 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
     comparison.method.notes = notes(least);
     comparison.method.figures = figures(least);
     let told = sides.iter().filter_map(|side| {
-        let mut told = compared(&side.name, &joined(side)?, true, false);
+        let rounds: Vec<&Run> = side.rounds.iter().map(|r| &r.run).collect();
+        let mut told = compared(&side.name, &joined(side)?, &rounds, (true, false));
         told.round_ids = side.rounds.iter().map(|r| r.run.run_id.clone()).collect();
         Some(told)
     });
@@ -68,10 +69,7 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
         }
     }
     comparison.tables = pooled::tables(sides, least);
-    comparison.answers = answers::of(&comparison);
-    let differences = &comparison.differences;
-    let judge = |c: &condition::FailIf| c.judge(differences);
-    comparison.conditions = options.conditions.iter().map(judge).collect();
+    decision::decide(&mut comparison, &options.conditions);
     comparison
 }
 
@@ -172,7 +170,8 @@ impl Pair<'_> {
             let values =
                 |rows: &[Row]| -> Vec<Option<f64>> { rows.iter().map(|r| metric.of(r)).collect() };
             let (va, vb) = (values(&ra), values(&rb));
-            found.extend(paired(&mut d, &va, &vb, level).then_some(d));
+            paired(&mut d, &va, &vb, level);
+            found.push(d);
         }
         let (pa, pb) = (
             pooled(self.base, self.places.0),
@@ -193,41 +192,38 @@ impl Pair<'_> {
                 let name = format!("{event}.{}", metric.name);
                 let mut d = blank(name, shown, self.run_b, metric.unit, Better::Lower);
                 let merged = (metric.of_histogram(ha), metric.of_histogram(hb));
-                if merged.0.unwrap_or(0.0) == 0.0 && merged.1.unwrap_or(0.0) == 0.0 {
-                    continue;
-                }
-                effects.put(&mut d, metric);
-                if metric.statistic.is_none() {
+                let is_zero = merged.0.unwrap_or(0.0) == 0.0 && merged.1.unwrap_or(0.0) == 0.0;
+                if metric.statistic.is_none() || is_zero {
                     (d.a, d.b) = merged;
-                    words::tell_bare(
-                        &mut d,
-                        "single extremes have none; it is of all rounds merged",
-                    );
+                    let why = "single extremes have none; it is of all rounds merged";
+                    match metric.is_count() {
+                        true => words::tell_exact(&mut d, "it is a count of all rounds"),
+                        false => words::tell_bare(&mut d, why),
+                    }
                     found.push(d);
                     continue;
                 }
+                effects.put(&mut d, metric);
                 let values = |waits: &[Option<WaitStats>]| -> Vec<Option<f64>> {
                     waits
                         .iter()
                         .map(|w| w.as_ref().and_then(|w| metric.of(w)))
                         .collect()
                 };
-                found.extend(paired(&mut d, &values(&wa), &values(&wb), level).then_some(d));
+                paired(&mut d, &values(&wa), &values(&wb), level);
+                found.push(d);
             }
         }
         found
     }
 }
 
-/// The paired comparison of two lists of rounds; whether there is anything to say.
-fn paired(d: &mut Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -> bool {
+/// The paired comparison of two lists of rounds.
+fn paired(d: &mut Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) {
     let pairs = a.len().min(b.len());
     let (a, b) = (a.split_at(pairs).0, b.split_at(pairs).0);
     (d.units_a, d.units_b) = (pairs as u64, pairs as u64);
     (d.a, d.b) = (pooled::figure(a), pooled::figure(b));
-    if d.a.is_none() && d.b.is_none() {
-        return false;
-    }
     let logs: Vec<f64> = a
         .iter()
         .zip(b)
@@ -235,14 +231,14 @@ fn paired(d: &mut Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) 
         .collect();
     if logs.len() < pairs {
         words::tell_bare(d, "missing or zero in at least one round");
-        return true;
+        return;
     }
     if logs.len() < 2 {
         words::tell_bare(
             d,
             "one pair of rounds; at least two are needed to show how much rounds vary",
         );
-        return true;
+        return;
     }
     let ratio = Moments::of(&logs).and_then(|m| {
         let se = m.variance_of_mean().sqrt();
@@ -258,5 +254,4 @@ fn paired(d: &mut Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) 
         }
         ratio => judged(d, ratio, Basis::Rounds),
     }
-    true
 }

@@ -1,9 +1,7 @@
 //! Differences of stored runs: each run's intervals, or events, are drawn in blocks.
 
 use super::metrics::{self, ROW, RowMetric, WAIT, WaitMetric};
-use super::{
-    Options, Side, WaitSeries, answers, bytes, compared, condition, distribution, pairing, words,
-};
+use super::{Options, Side, WaitSeries, bytes, compared, decision, distribution, pairing, words};
 use crate::stats::blocks::{self, BlockFigure, Blocks, Statistic};
 use crate::stats::bootstrap::BootstrapPlan;
 use crate::stats::{Counts, Moments, StatsRefusal, effect, rank};
@@ -21,7 +19,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
     };
     comparison.runs = sides
         .iter()
-        .map(|s| compared(&s.name, &s.run, s.complete, events(s)))
+        .map(|s| compared(&s.name, &s.run, &[&s.run], (s.complete, events(s))))
         .collect();
     comparison.notices = super::shared::notices(sides);
     comparison.method.notes = notes(sides);
@@ -57,10 +55,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
         }
     }
     comparison.tables = bytes::with_tables(sides.iter().map(|s| (s.name.as_str(), &s.run)));
-    comparison.answers = answers::of(&comparison);
-    let differences = &comparison.differences;
-    let judge = |c: &condition::FailIf| c.judge(differences);
-    comparison.conditions = options.conditions.iter().map(judge).collect();
+    decision::decide(&mut comparison, &options.conditions);
     comparison
 }
 
@@ -82,12 +77,14 @@ pub(super) fn begun(options: &Options, rounds: Option<u32>) -> Comparison {
         },
         runs: Vec::new(),
         notices: Vec::new(),
+        decisions: Vec::new(),
         answers: Vec::new(),
         differences: Vec::new(),
         not_compared: Vec::new(),
         tables: Vec::new(),
         distributions: Vec::new(),
         conditions: Vec::new(),
+        exit_code: 0,
     }
 }
 
@@ -228,7 +225,7 @@ impl PairOfRows<'_> {
     fn differences(&self, sides: &[Side], drawn: &mut Drawn<'_>, level: f64) -> Vec<Difference> {
         let mut found: Vec<Difference> = ROW
             .iter()
-            .filter_map(|m| self.row_metric(m, drawn, level))
+            .map(|m| self.row_metric(m, drawn, level))
             .collect();
         for event in metrics::events() {
             let of = |row| metrics::wait_of(row, event);
@@ -239,13 +236,13 @@ impl PairOfRows<'_> {
             let effects = self.effects(sides, event);
             for (i, metric) in WAIT.iter().enumerate() {
                 let waits = (wa, wb, &effects);
-                found.extend(self.wait_metric(event, (i, metric), waits, drawn, level));
+                found.push(self.wait_metric(event, (i, metric), waits, drawn, level));
             }
         }
         found
     }
 
-    fn row_metric(&self, metric: &RowMetric, drawn: &Drawn<'_>, level: f64) -> Option<Difference> {
+    fn row_metric(&self, metric: &RowMetric, drawn: &Drawn<'_>, level: f64) -> Difference {
         let mut d = blank(
             metric.key.to_owned(),
             self.a,
@@ -254,12 +251,9 @@ impl PairOfRows<'_> {
             metric.better,
         );
         (d.a, d.b) = (metric.of(self.a), metric.of(self.b));
-        if d.a.is_none() && d.b.is_none() {
-            return None;
-        }
         if d.a.is_none() || d.b.is_none() {
             words::tell_bare(&mut d, "it was not measured");
-            return Some(d);
+            return d;
         }
         let blocks = |row: &Row, at: (usize, usize)| match metric.key {
             "commits_per_write" => drawn
@@ -271,7 +265,7 @@ impl PairOfRows<'_> {
         let (ba, bb) = (blocks(self.a, self.places.0), blocks(self.b, self.places.1));
         if ba.is_empty() || bb.is_empty() {
             words::tell_bare(&mut d, "it is known for the whole row only");
-            return Some(d);
+            return d;
         }
         (d.units_a, d.units_b) = (ba.len() as u64, bb.len() as u64);
         let draw = |blocks: &Blocks, at| {
@@ -282,7 +276,7 @@ impl PairOfRows<'_> {
             .and_then(|a| blocks::ratio(&a, &draw(&bb, self.places.1)?, level));
         let ratio = ratio.and_then(|r| about(&d, &r, level));
         judged(&mut d, ratio, Basis::Intervals);
-        Some(d)
+        d
     }
 
     fn wait_metric(
@@ -292,25 +286,24 @@ impl PairOfRows<'_> {
         (wa, wb, effects): (Option<&WaitStats>, Option<&WaitStats>, &Effects),
         drawn: &mut Drawn<'_>,
         level: f64,
-    ) -> Option<Difference> {
+    ) -> Difference {
         let name = format!("{event}.{}", metric.name);
         let mut d = blank(name, self.a, self.run_b, metric.unit, Better::Lower);
         (d.a, d.b) = (wa.and_then(|w| metric.of(w)), wb.and_then(|w| metric.of(w)));
-        // Figures that neither has, or that are zero in both, say nothing.
-        if d.a.unwrap_or(0.0) == 0.0 && d.b.unwrap_or(0.0) == 0.0 {
-            return None;
-        }
         if d.a.is_none() || d.b.is_none() {
             let why = match (wa, wb) {
                 (None, _) | (_, None) => "no such waits",
                 _ => "fewer than ten waits lie beyond it",
             };
             words::tell_bare(&mut d, why);
-            return Some(d);
+            return d;
         }
         if metric.statistic.is_none() {
-            words::tell_bare(&mut d, "single extremes have none");
-            return Some(d);
+            match metric.is_count() {
+                true => words::tell_exact(&mut d, "it is a count"),
+                false => words::tell_bare(&mut d, "single extremes have none"),
+            }
+            return d;
         }
         let (at_a, at_b) = self.places;
         let series = (drawn.series(at_a, event), drawn.series(at_b, event));
@@ -319,13 +312,13 @@ impl PairOfRows<'_> {
                 &mut d,
                 "a run holds neither events nor interval histograms of it",
             );
-            return Some(d);
+            return d;
         };
         effects.put(&mut d, metric);
         let means_only = sa.merged.count() == 0 || sb.merged.count() == 0;
         if means_only && metric.name != "mean" {
             words::tell_bare(&mut d, "a run holds means over time only");
-            return Some(d);
+            return d;
         }
         (d.units_a, d.units_b) = (sa.blocks.len() as u64, sb.blocks.len() as u64);
         let basis = if sa.basis == sb.basis {
@@ -338,7 +331,7 @@ impl PairOfRows<'_> {
             .and_then(|a| blocks::ratio(&a, &drawn.wait(at_b, event, place)?, level));
         let ratio = ratio.and_then(|r| about(&d, &r, level));
         judged(&mut d, ratio, basis);
-        Some(d)
+        d
     }
 
     fn effects(&self, sides: &[Side], event: &str) -> Effects {
@@ -409,7 +402,7 @@ pub(super) fn judged(d: &mut Difference, ratio: Result<blocks::Ratio, StatsRefus
             let why = format!("{found} intervals, at least {needed} are needed");
             words::tell_bare(d, &why);
         }
-        Err(StatsRefusal::Constant) => words::tell_bare(
+        Err(StatsRefusal::Constant) => words::tell_exact(
             d,
             "nothing varies, so noise cannot be distinguished from a difference",
         ),

@@ -4,10 +4,10 @@
 //! latencies and rates alike, and are applied to the larger of ratio and its inverse. Cohen's d and
 //! Cliff's delta stand beside it with their own words.
 
-use crate::format::{change, percent};
+use crate::format::{change, change_range, percent};
 use crate::stats::blocks::Ratio;
 use crate::stats::effect;
-use measure::comparison::{Difference, Size};
+use measure::comparison::{Basis, Difference, Size};
 
 /// Limits of negligible, small and medium, in percent.
 const LIMITS_PCT: [f64; 3] = [2.0, 10.0, 50.0];
@@ -42,12 +42,27 @@ pub(super) fn tell_undecided(d: &mut Difference, r: &Ratio, needed: usize) {
 /// A ratio with its interval: `+6.6 % (95 %: +2.0 % to +11.4 %)`.
 fn interval(r: &Ratio) -> String {
     format!(
-        "{} ({:.0} %: {} to {})",
+        "{} ({:.0} %: {})",
         change(r.ratio.value),
         100.0 * r.ratio.level,
-        change(r.ratio.low),
-        change(r.ratio.high)
+        change_range(r.ratio.low, r.ratio.high)
     )
+}
+
+/// Whether the interval of a difference contains both a gain and a harm that matter.
+#[must_use]
+pub fn cannot_tell(d: &Difference) -> bool {
+    let ends = d.ci_low.zip(d.ci_high);
+    ends.is_some_and(|(low, high)| {
+        let matters = |ratio: f64| size(ratio) > Size::Negligible;
+        low < 1.0 && high > 1.0 && matters(low) && matters(high)
+    })
+}
+
+/// Fills in a figure that has no noise: a count, or one that never varied.
+pub(super) fn tell_exact(d: &mut Difference, why: &str) {
+    tell_bare(d, why);
+    d.basis = Basis::Exact;
 }
 
 /// Fills in what follows from a ratio with an error.
@@ -78,7 +93,11 @@ pub(super) fn tell(d: &mut Difference, r: &Ratio) {
                 percent(pct)
             )
         });
-        format!("no difference found: {interval}, {p}{seen}")
+        let found = match cannot_tell(d) {
+            true => "cannot tell",
+            false => "no difference found",
+        };
+        format!("{found}: {interval}, {p}{seen}")
     };
 }
 

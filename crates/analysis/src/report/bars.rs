@@ -51,7 +51,7 @@ pub(super) fn svg(
             sum += value.max(0.0);
             let to = scale.place(sum);
             svg.group(&format!("p{part}"));
-            svg.rect("bar", (from, y), ((to - from - 1.0).max(0.5), 17.0));
+            svg.rect("seg", (from, y), ((to - from - 1.0).max(0.5), 17.0));
             svg.end();
         }
         svg.text(
@@ -68,7 +68,7 @@ fn legend(svg: &mut Svg, parts: &[&str]) {
     let mut x = 2.0;
     for (i, name) in parts.iter().enumerate() {
         svg.group(&format!("p{i}"));
-        svg.rect("bar", (x, 4.0), (11.0, 11.0));
+        svg.rect("seg", (x, 4.0), (11.0, 11.0));
         svg.end();
         svg.text("lb", (x + 16.0, 13.5), Anchor::Start, name);
         x += 30.0 + width(name);

@@ -90,7 +90,7 @@ impl Buckets {
         svg.group("c0");
         for (i, (_, n)) in used.iter().enumerate().filter(|(_, b)| b.1 > 0) {
             let y = TOP + ROW * i as f64;
-            svg.rect("bar", (left, y), (place(*n) - left, ROW - 4.0));
+            svg.rect("seg", (left, y), (place(*n) - left, ROW - 4.0));
         }
         svg.end();
         for (i, ((_, n), (label, note))) in used.iter().zip(labels.iter().zip(&notes)).enumerate() {

@@ -18,7 +18,7 @@ use super::topic::Topic;
 use super::{density, imported, markdown, origin_class, repeat, winner};
 use crate::format;
 use measure::WaitEvent;
-use measure::comparison::{Comparison, Condition, Difference, Distribution};
+use measure::comparison::{Comparison, Condition, ConditionState, Difference, Distribution};
 use measure::run::{Run, problems};
 
 /// Most lines of a table, and rows whose distributions are drawn.
@@ -87,8 +87,9 @@ fn runs(c: &Comparison) -> Option<Section> {
             .map(|p| esc(p))
             .collect();
         format!(
-            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
+            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
             esc(&r.name),
+            r.judged_in_words(),
             origin_class(r.origin),
             place.join(" · "),
             esc(&r.run_id),
@@ -103,7 +104,7 @@ fn runs(c: &Comparison) -> Option<Section> {
         .map(line)
         .collect();
     let heads = [
-        "Run", "Role", "Validity", "Origin", "Target", "Run id", "Created",
+        "Run", "Role", "Validity", "Judged", "Origin", "Target", "Run id", "Created",
     ];
     Section::html(
         "runs",
@@ -143,13 +144,14 @@ fn table_of(heads: &[&str], body: &str) -> String {
 
 fn conditions(c: &Comparison) -> Option<Section> {
     let line = |condition: &Condition| {
-        let (class, word) = match (condition.breached, condition.undetermined) {
-            (true, _) => ("bad", "▲ breached"),
-            (false, true) => ("caution", "◆ not judged"),
-            (false, false) => ("good", "● holds"),
+        let (class, mark) = match condition.state {
+            ConditionState::Breached => ("bad", "▲"),
+            ConditionState::Undetermined => ("caution", "◆"),
+            ConditionState::NotBreached => ("good", "●"),
         };
+        let word = condition.state;
         format!(
-            "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{}</p></div></li>",
+            "<li><span class=\"w {class}\">{mark} {word}</span><div><p class=\"c\">{}</p><p class=\"d\">{}</p></div></li>",
             esc(&condition.text),
             esc(&condition.detail)
         )
@@ -163,7 +165,7 @@ fn conditions(c: &Comparison) -> Option<Section> {
     Section::html(
         "conditions",
         "Conditions",
-        "Conditions of --fail-if, and whether they hold.",
+        "Conditions of --fail-if, and whether they are breached.",
         list,
     )
 }

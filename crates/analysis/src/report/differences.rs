@@ -2,7 +2,6 @@
 //!
 //! What is drawn of them and who wins is not known here.
 
-use crate::compare::live::ROUNDS_MIN;
 use crate::format;
 use measure::comparison::{Comparison, Difference};
 
@@ -38,13 +37,6 @@ pub(super) fn label(d: &Difference) -> String {
         format::jobs(d.jobs),
         metric_name(&d.metric)
     )
-}
-
-/// Too few rounds were made to decide anything.
-pub(super) fn has_few_rounds(c: &Comparison) -> bool {
-    c.method
-        .rounds
-        .is_some_and(|n| usize::try_from(n).is_ok_and(|n| n < ROUNDS_MIN))
 }
 
 pub(super) fn name(c: &Comparison, run: usize) -> &str {

@@ -4,11 +4,13 @@
 //! interval that goes on beyond the scale ends in an arrow; better, worse and undecided differ by
 //! shape as well as by colour.
 
-use super::differences::{has_few_rounds, interval_text, level, shown};
+use super::differences::{interval_text, level, shown};
 use super::figure::{Figure, Numbers};
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
+use crate::compare::cannot_tell;
+use crate::compare::decision::has_few_rounds;
 use crate::format;
 use measure::comparison::{Basis, Better, Comparison, Difference};
 
@@ -28,6 +30,8 @@ pub(super) enum Outcome {
     Worse,
     Differs,
     Undecided,
+    /// The interval contains both a gain and a harm that matter.
+    CannotTell,
     /// There are too few rounds to decide.
     TooFewRounds,
     /// There is no interval to tell by.
@@ -43,6 +47,7 @@ pub(super) fn outcome(d: &Difference) -> Outcome {
         (Some(true), Some(_), Better::Neither) => Outcome::Differs,
         (None, ..) if d.basis == Basis::Rounds => Outcome::TooFewRounds,
         (None, ..) => Outcome::Unknown,
+        _ if cannot_tell(d) => Outcome::CannotTell,
         _ => Outcome::Undecided,
     }
 }
@@ -54,6 +59,7 @@ impl Outcome {
             Outcome::Worse => "worse",
             Outcome::Differs => "differs",
             Outcome::Undecided => "not significant",
+            Outcome::CannotTell => "cannot tell",
             Outcome::TooFewRounds => "too few rounds",
             Outcome::Unknown => "no interval",
         }
@@ -64,7 +70,9 @@ impl Outcome {
             Outcome::Better => "c2",
             Outcome::Worse => "c1",
             Outcome::Differs => "c0",
-            Outcome::Undecided | Outcome::TooFewRounds | Outcome::Unknown => "mu",
+            Outcome::Undecided | Outcome::CannotTell | Outcome::TooFewRounds | Outcome::Unknown => {
+                "mu"
+            }
         }
     }
 
@@ -73,7 +81,7 @@ impl Outcome {
             Outcome::Better => 2,
             Outcome::Worse => 4,
             Outcome::Differs => 3,
-            Outcome::Undecided | Outcome::TooFewRounds => 0,
+            Outcome::Undecided | Outcome::CannotTell | Outcome::TooFewRounds => 0,
             Outcome::Unknown => 5,
         }
     }
@@ -329,6 +337,7 @@ const fn basis(basis: Basis) -> &'static str {
         Basis::Intervals => "intervals",
         Basis::Rounds => "rounds",
         Basis::Moments => "moments",
+        Basis::Exact => "nothing",
         Basis::None => "none",
     }
 }

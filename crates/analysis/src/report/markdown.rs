@@ -7,6 +7,7 @@
 use super::cases::{Concern, concern};
 use super::escape::esc;
 use super::{differences, first, forest, judged, reasons, winner};
+use crate::compare::decision::has_few_rounds;
 use crate::format::{self, count, digits, latency};
 use crate::rows::{commit_wait_of, redo_mbps, write_of};
 use measure::comparison::Comparison;
@@ -130,10 +131,11 @@ pub(super) fn comparison(c: &Comparison) -> String {
         };
         let _ = writeln!(
             out,
-            "- {}: {place} ({}, run {}){tags}{state}",
+            "- {}: {place} ({}, run {}); {}{tags}{state}",
             text(&r.name),
             r.origin,
-            text(&r.run_id)
+            text(&r.run_id),
+            r.judged_in_words(),
         );
     }
     for notice in &c.notices {
@@ -148,7 +150,7 @@ pub(super) fn comparison(c: &Comparison) -> String {
         let _ = writeln!(
             out,
             "\n**{}.** {}\n",
-            text(&winner::answer(c, run)),
+            text(winner::answer(c, run)),
             text(&winner::reason(c, run))
         );
         let level = differences::level(c);
@@ -165,10 +167,11 @@ pub(super) fn comparison(c: &Comparison) -> String {
                 text(&differences::shown(d.a, &d.unit)),
                 text(&differences::shown(d.b, &d.unit)),
                 differences::interval_text(d),
-                forest::word(d, differences::has_few_rounds(c)),
+                forest::word(d, has_few_rounds(c)),
             );
         }
     }
+    conditions(c, &mut out);
     let _ = writeln!(
         out,
         "\nredolab {}, {}",
@@ -176,6 +179,18 @@ pub(super) fn comparison(c: &Comparison) -> String {
         text(&c.created)
     );
     out
+}
+
+/// What `--fail-if` asked for.
+fn conditions(c: &Comparison, out: &mut String) {
+    if c.conditions.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n**Conditions**\n");
+    for condition in c.conditions.iter().take(ROWS_MAX) {
+        let (state, what) = (condition.state, text(&condition.text));
+        let _ = writeln!(out, "- {state}: {what}: {}", text(&condition.detail));
+    }
 }
 
 /// Many runs: a line for each figure that is shown first of one of them, a column for each run.

@@ -1,38 +1,22 @@
 //! Which of the runs wins, and by how much: the first screen of a comparison.
 //!
-//! Invariants: nothing is computed here but which figures are shown; who wins follows from the
-//! comparison's answers of the rows; a comparison of few rounds has no winner, and neither has one
-//! with an invalid run.
+//! Invariant: nothing is computed here but which figures are shown; who wins is decided in
+//! [`crate::compare::decision`].
 
 use super::differences::{
-    METRICS, THROUGHPUT, has_few_rounds, interval_text, label, level, metric_name, name, shown,
+    METRICS, THROUGHPUT, interval_text, label, level, metric_name, name, shown,
 };
 use super::escape::esc;
 use super::figure::Figure;
 use super::first::facts_html;
 use super::forest;
 use super::topic::Topic;
-use crate::compare::live::ROUNDS_MIN;
+use crate::compare::decision::has_few_rounds;
 use crate::format;
-use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
+use measure::comparison::{Comparison, Difference, RowOutcome};
 
 /// Lines of the first figure.
 const SHOWN: usize = 10;
-/// What a comparison of a run with the base shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    /// A run is invalid or was not finished.
-    Invalid,
-    TooFewRounds(u32),
-    /// No figure that decides has an interval.
-    NoInterval,
-    /// No difference of those that decide is significant.
-    NoDifference,
-    BaseWins,
-    OtherWins,
-    /// Each is better in something.
-    Split,
-}
 
 fn of_run(c: &Comparison, run: usize) -> impl Iterator<Item = &Difference> {
     c.differences.iter().filter(move |d| d.run_b == run)
@@ -43,80 +27,27 @@ fn rank(metric: &str) -> usize {
     found.unwrap_or(METRICS.len())
 }
 
-pub(super) fn decision(c: &Comparison, run: usize) -> Decision {
-    let sides = [0, run].map(|i| c.runs.get(i));
-    if sides.iter().flatten().any(|r| !r.valid || !r.complete) {
-        return Decision::Invalid;
-    }
-    if let Some(rounds) = c.method.rounds.filter(|_| has_few_rounds(c)) {
-        return Decision::TooFewRounds(rounds);
-    }
-    let has = |winner: usize| {
-        let better = |a: &RowAnswer| a.winner == Some(winner) || a.outcome == RowOutcome::Mixed;
-        answers(c, run).any(better)
-    };
-    let mut all = answers(c, run).peekable();
-    if all.peek().is_some() && all.all(|a| a.outcome == RowOutcome::NoInterval) {
-        return Decision::NoInterval;
-    }
-    match (has(run), has(0)) {
-        (true, true) => Decision::Split,
-        (true, false) => Decision::OtherWins,
-        (false, true) => Decision::BaseWins,
-        (false, false) => Decision::NoDifference,
-    }
-}
-
-/// The answers of the rows of a run.
-fn answers(c: &Comparison, run: usize) -> impl Iterator<Item = &RowAnswer> {
-    c.answers.iter().filter(move |a| a.run_b == run)
-}
-
 /// The answer in a few words.
-pub(super) fn answer(c: &Comparison, run: usize) -> String {
-    match decision(c, run) {
-        Decision::Invalid => "No winner: a run is invalid or unfinished".to_owned(),
-        Decision::TooFewRounds(_) => "Too few rounds to decide".to_owned(),
-        Decision::NoInterval => "No interval, so nothing can be decided".to_owned(),
-        Decision::NoDifference => "No difference found".to_owned(),
-        Decision::BaseWins => format!("{} wins", name(c, 0)),
-        Decision::OtherWins => format!("{} wins", name(c, run)),
-        Decision::Split => "Neither wins".to_owned(),
-    }
+pub(super) fn answer(c: &Comparison, run: usize) -> &str {
+    c.decision(run).map_or("Not decided", |d| d.answer.as_str())
 }
 
-fn class(decision: Decision) -> &'static str {
-    match decision {
-        Decision::BaseWins | Decision::OtherWins => "yes",
-        Decision::Split => "conditional",
-        Decision::Invalid => "no",
-        Decision::TooFewRounds(_) | Decision::NoInterval | Decision::NoDifference => "none",
-    }
-}
-
-/// Why, in a sentence.
+/// Why, with the durability of both runs.
 pub(super) fn reason(c: &Comparison, run: usize) -> String {
-    let count = |fits: &dyn Fn(&RowAnswer) -> bool| answers(c, run).filter(|a| fits(a)).count();
-    let all = format!(
-        "Of {} (by throughput and p99), {} is better in {}, worse in {} and each in one figure in {}.",
-        format::plural(count(&|_| true) as u64, "row"),
-        name(c, run),
-        count(&|a| a.winner == Some(run)),
-        count(&|a| a.winner == Some(0)),
-        count(&|a| a.outcome == RowOutcome::Mixed),
-    );
-    match decision(c, run) {
-        Decision::TooFewRounds(n) => format!(
-            "{} of each were made, and at least {ROUNDS_MIN} are needed (--rounds {ROUNDS_MIN}). The figures below are what was measured so far.",
-            format::plural(u64::from(n), "round"),
-        ),
-        Decision::NoInterval => format!(
-            "A difference is decided by its interval, and these runs were too short for one. Measure both in rounds (redolab compare --on NAME=PATH --on NAME=PATH, at least {ROUNDS_MIN} rounds), or for longer. The figures below are what was measured."
-        ),
-        Decision::NoDifference => {
-            format!("{all} That does not prove that they are equal: see the intervals.")
-        }
-        _ => all,
+    c.decision(run)
+        .map_or_else(String::new, |d| format!("{} {}", d.reason, d.durability))
+}
+
+const fn class(outcome: RowOutcome) -> &'static str {
+    match outcome {
+        RowOutcome::Better => "yes",
+        RowOutcome::Mixed => "conditional",
+        RowOutcome::Invalid | RowOutcome::NotDurable => "no",
+        RowOutcome::TooFewRounds
+        | RowOutcome::NoInterval
+        | RowOutcome::NoDifference
+        | RowOutcome::CannotTell
+        | RowOutcome::NotComparable => "none",
     }
 }
 
@@ -163,7 +94,8 @@ fn facts(c: &Comparison) -> Vec<(&'static str, String, String)> {
         let role = if i == 0 { "Base" } else { "Compared" };
         let place = [&r.target_path, &r.target_detail];
         let place = place.iter().filter(|p| !p.is_empty());
-        let place: Vec<&str> = place.map(|p| p.as_str()).collect();
+        let judged = r.judged_in_words();
+        let place: Vec<&str> = place.map(|p| p.as_str()).chain([judged.as_str()]).collect();
         (role, r.name.clone(), place.join(" · "))
     })
     .collect()
@@ -176,7 +108,7 @@ fn banner(c: &Comparison, run: usize) -> String {
     };
     format!(
         "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{}</p></div>\n",
-        class(decision(c, run)),
+        c.decision(run).map_or("none", |d| class(d.outcome)),
         esc(&format!("{against}{}", answer(c, run))),
         esc(&reason(c, run)),
     )

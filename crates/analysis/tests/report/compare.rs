@@ -2,11 +2,12 @@
 //! of its text becomes markup.
 
 use super::fixture::{data_of, payloads, row, run_of, structure};
+use analysis::compare::decision::decide;
 use analysis::report::compare;
 use measure::Histogram;
 use measure::comparison::{
-    Basis, Better, ComparedRun, Comparison, Condition, Difference, Distribution, Method,
-    NotCompared, SCHEMA, Size,
+    Basis, Better, ComparedRun, Comparison, Condition, ConditionState, Difference, Distribution,
+    Method, NotCompared, SCHEMA, Size,
 };
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Origin, Problem, Run};
@@ -85,6 +86,9 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
         target_detail: s(),
         tags: [(s(), s())].into(),
         has_events: false,
+        verdict: None,
+        durability: None,
+        performance: None,
     }
 }
 
@@ -109,6 +113,7 @@ pub fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             compared_run(text, "disk", false),
         ],
         notices: vec![s()],
+        decisions: Vec::new(),
         answers: Vec::new(),
         differences: vec![
             difference("log_file_sync.mean", text, Some(1.6), Better::Lower),
@@ -137,18 +142,25 @@ pub fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
             distribution(0, text, 400_000),
             distribution(1, text, 700_000),
         ],
-        conditions: vec![Condition {
-            text: s(),
-            breached: true,
-            undetermined: false,
-            detail: s(),
-        }],
+        conditions: Vec::new(),
+        exit_code: 0,
     };
+    let c = decided(&c);
     let mut runs = [run_of(text), run_of(text)];
     for (run, seconds) in runs.iter_mut().zip([20, 12]) {
         run.rows = vec![row(text, 8, seconds, text)];
     }
     (c, runs)
+}
+
+/// The comparison with what follows from its differences, and with a condition that is breached.
+fn decided(c: &Comparison) -> Comparison {
+    let mut c = c.clone();
+    decide(&mut c, &[]);
+    let text = c.created.clone();
+    let breached = Condition::new(&text, ConditionState::Breached, text.clone());
+    c.conditions = vec![breached];
+    c
 }
 
 fn page(text: &str) -> String {
@@ -182,7 +194,7 @@ fn everything_of_a_comparison_is_shown() {
         "× 6.40",
         "+60.0 % worse",
         "+28.0 % better",
-        "+2.0 % not significant",
+        "+2.0 % cannot tell",
         "No winner: a run is invalid",
         "500 µs",
         "id=\"top1\"",
@@ -205,11 +217,7 @@ fn sound(rounds: Option<u32>) -> Comparison {
 
 /// The first screen, with the answers that follow from the differences.
 fn first_screen(c: &Comparison) -> String {
-    let c = Comparison {
-        answers: analysis::compare::answers::of(c),
-        ..c.clone()
-    };
-    let html = compare::html(&c, &[]);
+    let html = compare::html(&decided(c), &[]);
     html.split("<main").next().unwrap_or_default().to_owned()
 }
 

@@ -9,7 +9,7 @@ use super::loads::LoadArgs;
 use super::need::NeedArgs;
 use super::notes::NotesArgs;
 use super::values::{self, Ladder};
-use super::{CommandError, INCOMPLETE, VERDICT_NO, ended, explain, soak};
+use super::{CommandError, explain, soak};
 use crate::experiment::console::Console;
 use crate::experiment::ladder;
 use crate::experiment::load::CommitApi;
@@ -20,10 +20,10 @@ use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
 use crate::output::{overview, table};
 use crate::store::Store;
+use analysis::verdict::exit_code;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::judgement::Answer;
 use measure::run::Run;
 use measure::units::parse_duration;
 use measure::words::sanitize;
@@ -164,7 +164,7 @@ pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     args.output
         .emit_stored(&store, &run, |style| text(&run, args, style))?;
     terminal.reported()?;
-    Ok(exit_code(&run, args.strict))
+    Ok(ExitCode::from(exit_code(&run, args.strict)))
 }
 
 /// What is checked.
@@ -312,46 +312,4 @@ pub(super) fn places(run: &Run) -> String {
         run.run_id,
         run.run_id
     )
-}
-
-/// An invalid run ends as in every command, whatever its verdict is.
-fn exit_code(run: &Run, strict: bool) -> ExitCode {
-    if !run.validity.valid {
-        return ended(run, true);
-    }
-    match run.verdict.as_ref().map(|v| v.answer) {
-        Some(Answer::Yes) => ExitCode::SUCCESS,
-        Some(Answer::Conditional) if strict => ExitCode::from(VERDICT_NO),
-        Some(Answer::Conditional) => ExitCode::SUCCESS,
-        Some(Answer::No) => ExitCode::from(VERDICT_NO),
-        Some(Answer::Undetermined) | None => ExitCode::from(INCOMPLETE),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::begin::new_run;
-    use measure::judgement::{Durability, Performance, Scope, Verdict};
-    use measure::stack::Stack;
-    use std::path::Path;
-
-    #[test]
-    fn an_invalid_run_ends_with_4_whatever_its_verdict_is() {
-        let mut run = new_run(Path::new("/u01"), "file", Stack::default(), &[]);
-        run.verdict = Some(Verdict {
-            answer: Answer::No,
-            durability: Durability::Volatile,
-            performance: Performance::NoNeedStated,
-            scope: Scope::default(),
-            reasons: Vec::new(),
-            summary: "No: it is memory.".to_owned(),
-        });
-        let code = |run: &Run| format!("{:?}", exit_code(run, false));
-        assert_eq!(code(&run), format!("{:?}", ExitCode::from(VERDICT_NO)));
-        run.validity.add("busy_device", false, "others used it");
-        assert_eq!(code(&run), format!("{:?}", ExitCode::from(VERDICT_NO)));
-        run.validity.add("io_error", true, "a write failed");
-        assert_eq!(code(&run), format!("{:?}", ExitCode::from(INCOMPLETE)));
-    }
 }

@@ -443,10 +443,10 @@ pub(crate) struct SafetyArgs {
     /// journal) do not. Rows that do not fit are shortened or left out; --dry-run prints which
     #[arg(long, value_name = "SIZE", help_heading = "Safety", value_parser = parse_bytes)]
     pub(crate) max_write: Option<u64>,
-    /// Overwrite the raw block device: repeat the path of PATH here to confirm. A device that is
-    /// mounted or otherwise in use is refused even so
+    /// Overwrite the raw block device: repeat the path of PATH here to confirm (compare --on: once
+    /// for each raw device). A device that is mounted or otherwise in use is refused even so
     #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
-    pub(crate) destroy: Option<PathBuf>,
+    pub(crate) destroy: Vec<PathBuf>,
     /// Print what would be done and written, then stop
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,

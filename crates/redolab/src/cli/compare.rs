@@ -9,7 +9,7 @@ use super::members::MemberArgs;
 use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
-use super::{CommandError, INCOMPLETE, VERDICT_NO, results};
+use super::{CommandError, INCOMPLETE, results};
 use crate::output::file::Audience;
 use crate::output::{comparison, report, table};
 use crate::store::now_rfc3339;
@@ -45,14 +45,17 @@ export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) wit
 row. Every round is stored as a run. The intervals treat rounds, not single commits, as \
 independent.
 
---fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 if the whole interval \
-is beyond the bound. A figure without an interval is compared with the bound itself. If the figure \
-was not measured, the exit code is 4. METRIC is a figure of a row (commit_throughput_tps) or of \
-waits (log_file_sync.p99). BOUND is a change (+10%, -5%, +200us) or a value that the other run \
-must not pass (2ms, 5000/s).
+--fail-if METRIC > BOUND (also >=, <, <=; repeatable) sets a limit. METRIC is a figure of a row \
+(commit_throughput_tps) or of waits (log_file_sync.p99). BOUND is a change (+10%, -5%, +200us) or a \
+value (2ms, 5000/s) of the other run. A change is judged by its interval: breached (exit code 3) \
+if the whole interval is beyond the limit, not breached (0) if the whole interval is within it, \
+undetermined (4) in all other cases and without an interval. A value and a count are judged by the \
+figure itself. A figure that was not measured is undetermined. With several rows and conditions, \
+one breach gives 3, otherwise one that is undetermined gives 4.
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
+  redolab compare --on fs=/u01 --on raw=/dev/sdx --destroy /dev/sdx
   redolab compare --on ssd=/u01 --log-writer inline,lgwr --io threads,io_uring --jobs 8
   redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
   redolab compare --on disk=/u01 --on ring=ring:/u01,/f01 --on race=race:/u01,/f01
@@ -74,10 +77,11 @@ pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
     #[arg(value_name = "RUN", conflicts_with = "on")]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device, the address of a database
-    /// server, a private server (postgres:/u01) or members as `run --members` takes them
-    /// (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01, failover:/u01,/f01); at least twice, or
-    /// once with several values of --log-writer, --io, --sync-method or --log-file-sync
+    /// A target to measure: a name with a directory, a raw device (which needs --destroy with its
+    /// path), the address of a database server, a private server (postgres:/u01) or members as
+    /// `run --members` takes them (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01,
+    /// failover:/u01,/f01); at least twice, or once with several values of --log-writer, --io,
+    /// --sync-method or --log-file-sync
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// A set of evidence under a name: files of one directory or pattern are one set; at least
@@ -105,7 +109,8 @@ pub(crate) struct CompareArgs {
     /// instead of the same ones for all
     #[arg(long, conflicts_with = "sync_method")]
     own_back_ends: bool,
-    /// Exit with 3 if this condition is met, such as 'log_file_sync.p99 > +10%'
+    /// Exit with 3 if this limit is breached, such as 'log_file_sync.p99 > +10%', and with 4 if that
+    /// is undetermined
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
     fail_if: Vec<FailIf>,
     /// Confidence level of the intervals
@@ -181,7 +186,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         output.write_report(path, &html, audience(&comparison))?;
         say_where(path);
     }
-    Ok(ended(&comparison))
+    Ok(ExitCode::from(comparison.exit_code))
 }
 
 /// The label of runs that are measured now.
@@ -288,16 +293,4 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
 fn audience(found: &Comparison) -> Audience {
     let imported = |run: &ComparedRun| run.origin == Origin::Imported;
     Audience::of(found.runs.iter().any(imported))
-}
-
-/// 3 where a condition is breached; 4 where one could not be judged, a run is not whole or wrong,
-/// or nothing could be compared.
-fn ended(found: &Comparison) -> ExitCode {
-    if found.conditions.iter().any(|c| c.breached) {
-        return ExitCode::from(VERDICT_NO);
-    }
-    let doubtful = found.conditions.iter().any(|c| c.undetermined)
-        || found.runs.iter().any(|r| !r.complete || !r.valid)
-        || !comparison::has_pairs(found);
-    ExitCode::from(if doubtful { INCOMPLETE } else { 0 })
 }

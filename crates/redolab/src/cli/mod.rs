@@ -59,9 +59,9 @@ pub const FAILED: u8 = 1;
 /// Exit code: the command line is wrong, or asks for what cannot be.
 pub const USAGE: u8 = 2;
 /// Exit code: the verdict of `check` is no, or a condition is breached.
-pub const VERDICT_NO: u8 = 3;
+pub const VERDICT_NO: u8 = analysis::verdict::EXIT_NO;
 /// Exit code: the run is incomplete or invalid, or the verdict of `check` undetermined.
-pub const INCOMPLETE: u8 = 4;
+pub const INCOMPLETE: u8 = analysis::verdict::EXIT_UNDETERMINED;
 
 /// The laboratory for redo logs: should a redo log live on this device, and why?
 #[derive(Debug, Parser)]
@@ -91,10 +91,10 @@ Exit codes:
   1    failed
   2    wrong usage, or refused
   3    check: the verdict is no (with --strict also conditional);
-       compare: a condition of --fail-if is met;
+       compare: a limit of --fail-if is breached;
        powertest: acknowledged writes were lost
-  4    the run is incomplete or invalid, the verdict of check is undetermined, or a power test
-       cannot be judged
+  4    the run is incomplete or invalid, the verdict of check or a limit of --fail-if is
+       undetermined, or a power test cannot be judged
   130  interrupted
 Only check turns a verdict into an exit code.";
 

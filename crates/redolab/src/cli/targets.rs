@@ -5,7 +5,7 @@ use super::common::SafetyArgs;
 use super::members::{MemberArgs, MembersChoice};
 use super::values::{NodesChoice, StripeChoice};
 use crate::experiment::plan::{
-    LogPlan, ManagedServerPlan, PlannedTarget, StripePlan, TargetAddress,
+    LogPlan, ManagedServerPlan, NamedTarget, PlannedTarget, StripePlan, TargetAddress,
 };
 use clap::Args;
 use measure::driver::DriverKind;
@@ -17,23 +17,64 @@ impl SafetyArgs {
     /// The target that `path` names: a path, or the address of a server.
     ///
     /// # Errors
-    /// A server that is to be destroyed.
+    /// A server that is to be destroyed; several devices, where one target is measured.
     pub(crate) fn target(&self, path: &Path) -> Result<PlannedTarget, CommandError> {
-        let Some((scheme, address)) = address(path) else {
-            return Ok(PlannedTarget::Path {
-                path: path.to_owned(),
-                destroy: self.destroy.clone(),
-                more: Vec::new(),
-            });
+        let destroy = match self.destroy.as_slice() {
+            [] => None,
+            [_] if address(path).is_some() => {
+                let why =
+                    "--destroy takes the path of a raw block device; a server has no such path";
+                return Err(CommandError::usage(why));
+            }
+            [one] => Some(one.clone()),
+            _ => {
+                let why =
+                    "--destroy: one target is measured, so give --destroy once, with its path";
+                return Err(CommandError::usage(why));
+            }
         };
-        if self.destroy.is_some() {
-            let why = "--destroy takes the path of a raw block device; a server has no such path";
-            return Err(CommandError::usage(why));
+        Ok(planned(path, destroy))
+    }
+
+    /// The same of one of several targets: each raw device has a `--destroy` of its own.
+    pub(crate) fn target_of_several(&self, path: &Path) -> PlannedTarget {
+        let repeated = self.destroy.iter().find(|named| *named == path);
+        planned(path, repeated.cloned())
+    }
+
+    /// Refuses a `--destroy` that repeats the path of no target.
+    ///
+    /// # Errors
+    /// The device, and what to do.
+    pub(crate) fn check_destroyed(&self, targets: &[NamedTarget]) -> Result<(), CommandError> {
+        let is_target = |named: &&PathBuf| {
+            let is_it = |target: &NamedTarget| matches!(&target.target, PlannedTarget::Path { path, .. } if path == *named);
+            targets.iter().any(is_it)
+        };
+        match self.destroy.iter().find(|named| !is_target(named)) {
+            None => Ok(()),
+            Some(other) => Err(CommandError::usage(format!(
+                "--destroy {}: no --on names this path; repeat the path of each raw device as --on \
+                 has it",
+                sanitize::line(&other.display().to_string())
+            ))),
         }
-        Ok(PlannedTarget::Driver {
+    }
+}
+
+/// What `path` names: a path, which may be destroyed where `destroy` repeats it, or the address of
+/// a server.
+fn planned(path: &Path, destroy: Option<PathBuf>) -> PlannedTarget {
+    match address(path) {
+        None => PlannedTarget::Path {
+            path: path.to_owned(),
+            destroy,
+            more: Vec::new(),
+        },
+        Some((scheme, address)) => PlannedTarget::Driver {
             name: scheme.to_owned(),
             address: TargetAddress(address.to_owned()),
-        })
+        },
     }
 }
 

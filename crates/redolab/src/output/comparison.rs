@@ -9,7 +9,8 @@ mod matrix;
 use super::cells::{self, grouped};
 use super::csv::safe;
 use super::table::{Style, draw};
-use measure::comparison::{Basis, Comparison, Difference, EVIDENCE_TABLE};
+use analysis::compare::cannot_tell;
+use measure::comparison::{Basis, Comparison, ConditionState, Difference};
 use measure::imported::{Cell, Table};
 use measure::run::{Problem, problems};
 use measure::words::sanitize;
@@ -54,7 +55,7 @@ pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
         }
         out.push_str(&in_words(&shown, verbose));
     }
-    if !has_pairs(c) {
+    if !c.has_pairs() {
         out.push_str("\nNothing is comparable.\n");
     }
     out.push_str(&not_compared(c));
@@ -110,12 +111,6 @@ fn in_words(shown: &[&&Difference], verbose: bool) -> String {
     reasons.iter().map(line).collect()
 }
 
-/// Whether anything of the runs could be paired.
-#[must_use]
-pub fn has_pairs(c: &Comparison) -> bool {
-    !c.differences.is_empty() || c.tables.iter().any(|t| t.id == EVIDENCE_TABLE)
-}
-
 fn runs(c: &Comparison) -> String {
     let mut out = String::new();
     for (i, run) in c.runs.iter().enumerate() {
@@ -135,6 +130,7 @@ fn runs(c: &Comparison) -> String {
             out.push_str(&format!("  on {}", sanitize::line(&run.target_detail)));
         }
         out.push('\n');
+        out.push_str(&format!("  {}\n", run.judged_in_words()));
         if !run.tags.is_empty() {
             out.push_str(&format!("  {}\n", run.tags_in_words()));
         }
@@ -223,6 +219,7 @@ fn differences(lines: &[&&Difference], style: Style) -> String {
         };
         let p = if d.p_text.is_empty() { "-" } else { &d.p_text };
         let size = match (d.significant, d.size) {
+            (Some(false), _) if cannot_tell(d) => "cannot tell",
             (Some(false), _) => "no difference found",
             (Some(true), Some(size)) => size.word(),
             (None, _) if d.basis == Basis::Rounds => "too few rounds",
@@ -274,6 +271,7 @@ fn basis(d: &Difference) -> String {
         Basis::Intervals => format!("{units} intervals"),
         Basis::Rounds => format!("{units} rounds"),
         Basis::Moments => "moments".to_owned(),
+        Basis::Exact => "nothing varied".to_owned(),
         Basis::None => "-".to_owned(),
     }
 }
@@ -319,10 +317,9 @@ fn of_table(table: &Table, most: usize, style: Style) -> String {
 fn conditions(c: &Comparison) -> String {
     let mut out = String::new();
     for condition in &c.conditions {
-        let state = match (condition.breached, condition.undetermined) {
-            (true, _) => "BREACHED",
-            (_, true) => "UNDETERMINED",
-            _ => "held",
+        let state = match condition.state {
+            ConditionState::NotBreached => condition.state.word().to_owned(),
+            other => other.word().to_uppercase(),
         };
         if out.is_empty() {
             out.push_str("\nConditions:\n");
@@ -423,6 +420,9 @@ mod tests {
             target_detail: String::new(),
             has_events: false,
             tags: std::collections::BTreeMap::new(),
+            verdict: None,
+            durability: None,
+            performance: None,
         }
     }
 
@@ -435,12 +435,14 @@ mod tests {
             method: Method::default(),
             runs,
             notices: Vec::new(),
+            decisions: Vec::new(),
             answers: Vec::new(),
             differences: Vec::new(),
             not_compared: Vec::new(),
             tables: Vec::new(),
             distributions: Vec::new(),
             conditions: Vec::new(),
+            exit_code: 0,
         }
     }
 

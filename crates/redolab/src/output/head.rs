@@ -8,6 +8,7 @@ use super::lines::wrap;
 use super::table::{Style, caption};
 use super::verdict::LINE_MAX;
 use analysis::envelope::Envelope;
+use analysis::verdict::needed;
 use measure::judgement::{Answer, Verdict};
 use measure::run::Run;
 use measure::words::sanitize;
@@ -76,6 +77,10 @@ pub fn head(run: &Run, style: Style) -> String {
     out.push_str(&clipped(&words.why, width));
     if let Some(envelope) = &words.envelope {
         wrap(&mut out, "  ", envelope, width);
+    }
+    let need = needed(&run.need);
+    if !need.is_empty() {
+        wrap(&mut out, "  ", &format!("Need: {}", need.join(", ")), width);
     }
     if !run.validity.valid {
         return format!("{out}{}\n", caption(run));

@@ -47,7 +47,27 @@ onload = function () {
     zoomed = press("+") !== whole;
     back = press("0") === whole;
   }
-  say({ width: root.clientWidth, scroll: root.scrollWidth, wide: wide, small: small,
+  // Shapes on paper: what is drawn is drawn alike with the rules for print.
+  var shapes = function () {
+    return Array.prototype.map.call(page.querySelectorAll("svg rect,svg path,svg circle"), function (n) {
+      var box = n.getBBox();
+      return [n.getAttribute("class"), box.x, box.y, box.width, box.height].join(" ");
+    });
+  };
+  // What print hides has no box.
+  var onScreen = shapes(), screen = { width: root.clientWidth, scroll: root.scrollWidth };
+  Array.prototype.forEach.call(page.styleSheets, function (sheet) {
+    Array.prototype.forEach.call(sheet.cssRules, function (rule) {
+      if (rule.media && rule.media.mediaText === "print") { rule.media.mediaText = "all"; }
+    });
+  });
+  var moved = [];
+  shapes().forEach(function (shape, i) {
+    if (shape !== onScreen[i] && !/ 0 0 0 0$/.test(shape) && !/ 0 0 0 0$/.test(onScreen[i])) {
+      moved.push(onScreen[i] + " -> " + shape);
+    }
+  });
+  say({ moved: moved.slice(0, 3), shapes: onScreen.length, width: screen.width, scroll: screen.scroll, wide: wide, small: small,
     figures: page.querySelectorAll("figure svg").length, zoomed: zoomed, back: back,
     first: first, copied: copied,
     data: page.querySelectorAll("script.zd").length });
@@ -236,6 +256,7 @@ fn reports_hold_in_a_browser_at_three_widths_light_and_dark() {
                 assert_eq!(seen["wide"], serde_json::json!([]), "{what}");
                 assert_eq!(seen["scroll"], seen["width"], "{what}");
                 assert_eq!(seen["small"], 0, "{what}");
+                assert_eq!(seen["moved"], serde_json::json!([]), "{what}");
                 assert_eq!(seen["copied"], true, "{what}");
                 if width == 1440 {
                     fits_the_first_screen(&seen["first"], &what);

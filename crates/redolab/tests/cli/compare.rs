@@ -107,8 +107,13 @@ fn conditions_decide_the_exit_code() {
     let place = Place::new();
     let (a, b) = (place.store_a_run(), place.store_a_run());
     for (condition, code, said) in [
-        ("log_file_sync > +100000000%", 0, "held"),
+        // Rows of a moment have no interval.
+        ("log_file_sync > +100000000%", 4, "UNDETERMINED"),
+        ("log_file_sync > -99.9%", 4, "UNDETERMINED"),
+        ("commit_throughput_tps < -10%", 4, "UNDETERMINED"),
+        ("log_file_sync > 100s", 0, "not breached"),
         ("commit_throughput_tps > 0.001/s", 3, "BREACHED"),
+        ("log_file_sync.outliers > 0", 0, "not breached"),
         ("log_file_switch_completion.p99 > +1%", 4, "UNDETERMINED"),
         ("log_file_sync.p98 > +1%", 2, "STATISTIC one of mean, p50"),
         ("log_file_sync.p99", 2, "no > or <"),
@@ -117,13 +122,7 @@ fn conditions_decide_the_exit_code() {
             .run(&["compare", &a, &b, "--fail-if", condition])
             .expect(code, &[said]);
     }
-    let both = [
-        "compare",
-        &a,
-        &b,
-        "--fail-if",
-        "log_file_sync > +100000000%",
-    ];
+    let both = ["compare", &a, &b, "--fail-if", "log_file_sync > +1%"];
     let more = [
         "--fail-if",
         "commit_throughput_tps > 0.001/s",
@@ -133,7 +132,16 @@ fn conditions_decide_the_exit_code() {
     let done = place.run(&[&both[..], &more].concat());
     done.expect(3, &[]);
     checked(&done.json());
-    assert_eq!(done.json()["conditions"].as_array().map(Vec::len), Some(2));
+    let states: Vec<String> = done.json()["conditions"]
+        .as_array()
+        .expect("conditions")
+        .iter()
+        .map(|c| c["state"].to_string())
+        .collect();
+    assert_eq!(states, ["\"undetermined\"", "\"breached\""]);
+    let text = place.run(&[&both[..], &more[..2]].concat());
+    let limit = "/s is beyond the limit of 0.001 /s";
+    text.expect(3, &["BREACHED: commit_throughput_tps > 0.001/s", limit]);
 }
 
 #[test]

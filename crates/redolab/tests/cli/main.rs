@@ -58,4 +58,5 @@ mod verdict_rows;
 mod version_1;
 mod volumes;
 mod widths;
+mod winners;
 mod work_folders;

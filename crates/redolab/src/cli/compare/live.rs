@@ -96,7 +96,7 @@ fn targets(
             }
             None => match asked.server.at_either(Path::new(path), drivers)? {
                 Some(planned) => (PlannedTarget::Managed(planned), None),
-                None => (safety.target(Path::new(path))?, None),
+                None => (safety.target_of_several(Path::new(path)), None),
             },
         };
         found.push(NamedTarget {
@@ -107,6 +107,7 @@ fn targets(
         });
     }
     asked.members.check(all_members.iter(), false)?;
+    safety.check_destroyed(&found)?;
     Ok(found)
 }
 

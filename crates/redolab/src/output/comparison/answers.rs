@@ -1,8 +1,12 @@
-//! The top of a comparison: which run is better, by how much, with absolute figures and intervals.
+//! The top of a comparison: which run wins, and the deciding figures with their intervals.
+//!
+//! Invariant: nothing is decided here; [`analysis::compare::decision`] has done so.
 
+use super::super::lines::wrap;
 use super::super::table::{Style, draw, too_wide};
+use super::super::verdict::LINE_MAX;
 use super::figure;
-use measure::comparison::{Comparison, Difference, RowAnswer, RowOutcome};
+use measure::comparison::{Comparison, Difference, RowAnswer};
 use measure::words::{self, sanitize};
 
 /// Lines that the short view prints.
@@ -16,8 +20,9 @@ pub(super) fn notices(c: &Comparison) -> String {
 
 /// The answers of all rows; of at most ten lines unless `verbose`.
 pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
+    let mut out = format!("\n{}", decisions(c, style));
     if c.answers.is_empty() {
-        return String::new();
+        return out;
     }
     let most = if verbose { usize::MAX } else { LINES };
     let all: Vec<Vec<String>> = c.answers.iter().flat_map(|a| lines(c, a)).collect();
@@ -28,7 +33,6 @@ pub(super) fn text(c: &Comparison, style: Style, verbose: bool) -> String {
         "Workload", "Jobs", "Figure", "Base", "Other", "Ratio", "Change", &level, "Result",
     ];
     let shown: Vec<Vec<String>> = all.into_iter().take(most).collect();
-    let mut out = format!("\n{}\n", summary(c));
     match too_wide(&headings, &shown, style) {
         None => out.push_str(&draw(&headings, shown, 1, style)),
         Some(_) => shown
@@ -77,50 +81,18 @@ fn name(c: &Comparison, run: usize) -> String {
     sanitize::line(name)
 }
 
-/// The outcomes of all rows in a line for each run: `b over a: 2 of 3 rows: b is better than a`.
-fn summary(c: &Comparison) -> String {
-    let mut lines = Vec::new();
-    for run in 1..c.runs.len() {
-        let of: Vec<&RowAnswer> = c.answers.iter().filter(|a| a.run_b == run).collect();
-        if of.is_empty() {
-            continue;
-        }
-        let (base, other) = (name(c, 0), name(c, run));
-        let count = |fits: &dyn Fn(&RowAnswer) -> bool| of.iter().filter(|a| fits(a)).count();
-        let wins = |winner: usize| count(&|a| a.winner == Some(winner));
-        let is = |outcome: RowOutcome| count(&|a| a.outcome == outcome);
-        let parts = [
-            (wins(run), format!("{other} is better than {base}")),
-            (wins(0), format!("{base} is better than {other}")),
-            (
-                is(RowOutcome::Mixed),
-                "each is better in one figure".to_owned(),
-            ),
-            (
-                is(RowOutcome::NoDifference),
-                "no difference found that matters".to_owned(),
-            ),
-            (
-                is(RowOutcome::TooFewRounds),
-                "too few rounds to decide".to_owned(),
-            ),
-            (
-                is(RowOutcome::NoInterval),
-                "no interval, so nothing can be decided".to_owned(),
-            ),
-            (
-                is(RowOutcome::Invalid),
-                "no answer, since a run is invalid or unfinished".to_owned(),
-            ),
-        ];
-        let rows = words::plural(of.len() as u64, "row");
-        let told = parts.iter().filter(|(n, _)| *n > 0);
-        let told: Vec<String> = told
-            .map(|(n, what)| format!("{n} of {rows}: {what}"))
-            .collect();
-        lines.push(format!("{other} over {base}: {}", told.join("; ")));
+/// What was decided on each run: the answer, the durability of both, and why.
+fn decisions(c: &Comparison, style: Style) -> String {
+    let mut out = String::new();
+    let width = style.width.min(LINE_MAX);
+    for decision in &c.decisions {
+        let (base, other) = (name(c, 0), name(c, decision.run_b));
+        let answer = format!("{other} against {base}: {}.", decision.answer);
+        wrap(&mut out, "", &answer, width);
+        wrap(&mut out, "  ", &decision.durability, width);
+        wrap(&mut out, "  ", &decision.reason, width);
     }
-    lines.join("\n")
+    out
 }
 
 /// A line for each figure that decides a row.
@@ -128,21 +100,14 @@ fn lines(c: &Comparison, answer: &RowAnswer) -> Vec<Vec<String>> {
     let many = c.runs.len() > 2;
     let of = answer.by.iter().filter_map(|at| c.differences.get(*at));
     let line = |(i, d): (usize, &Difference)| {
-        let result = match (answer.outcome, answer.winner) {
-            (RowOutcome::Better, Some(run)) => format!("{} is better", name(c, run)),
-            (RowOutcome::Mixed, _) => "each in one figure".to_owned(),
-            (RowOutcome::TooFewRounds, _) => "too few rounds to decide".to_owned(),
-            (RowOutcome::NoInterval, _) => "no interval".to_owned(),
-            (RowOutcome::Invalid, _) => "a run is invalid or unfinished".to_owned(),
-            _ => "no difference found".to_owned(),
-        };
+        let result = sanitize::line(&answer.result);
         let result = match (i, many) {
             (0, true) => format!("{}: {result}", name(c, answer.run_b)),
             (0, false) => result,
             _ => String::new(),
         };
         let interval = match d.ci_low.zip(d.ci_high) {
-            Some((low, high)) => format!("{} to {}", words::change(low), words::change(high)),
+            Some((low, high)) => words::change_range(low, high),
             None => "-".to_owned(),
         };
         vec![
