@@ -61,6 +61,8 @@ pub struct Options {
     pub seed: u64,
     /// Conditions to judge.
     pub conditions: Vec<condition::FailIf>,
+    /// Settings that differ on purpose, as what is not alike is named: they are not listed there.
+    pub asked: Vec<String>,
     /// RFC 3339 time, UTC.
     pub created: String,
     /// Version of redolab.
@@ -76,6 +78,7 @@ impl Default for Options {
             resamples: 1000,
             seed: 1,
             conditions: Vec::new(),
+            asked: Vec::new(),
             created: String::new(),
             version: String::new(),
             command: Vec::new(),

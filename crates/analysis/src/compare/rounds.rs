@@ -18,7 +18,7 @@ use super::stored::{Effects, begun, blank, judged};
 use super::{Options, compared, decision, distribution, pairing, pooled, words};
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
-use measure::comparison::{Basis, Better, Comparison, Difference};
+use measure::comparison::{Basis, Better, Comparison, Difference, NotCompared};
 use measure::run::{Problem, Row, Run, WaitStats, problems};
 use std::collections::BTreeMap;
 
@@ -43,7 +43,10 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
         let run_b = i + 1;
         if let (Some(a), Some(b)) = (base.rounds.first(), other.rounds.first()) {
             let (pairs, lone) = pairing::rows(&a.run, &b.run, run_b);
-            comparison.not_compared.extend(lone);
+            let is_new = |n: &NotCompared| !options.asked.contains(&n.what);
+            comparison
+                .not_compared
+                .extend(lone.into_iter().filter(is_new));
             for places in pairs {
                 let pair = Pair {
                     base,

@@ -109,8 +109,8 @@ pub(crate) struct CompareArgs {
     /// instead of the same ones for all
     #[arg(long, conflicts_with = "sync_method")]
     own_back_ends: bool,
-    /// Exit with 3 if this limit is breached, such as 'log_file_sync.p99 > +10%', and with 4 if that
-    /// is undetermined
+    /// Exit with 3 if this limit is breached, such as 'log_file_sync.p99 > +10%', and with 4 if
+    /// that is undetermined
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
     fail_if: Vec<FailIf>,
     /// Confidence level of the intervals
@@ -261,6 +261,7 @@ fn options(args: &CompareArgs) -> Result<Options, CommandError> {
         resamples: args.resamples,
         seed: args.bootstrap_seed,
         conditions: args.fail_if.clone(),
+        asked: Vec::new(),
         created: now_rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),

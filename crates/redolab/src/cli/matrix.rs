@@ -56,6 +56,18 @@ impl LogArgs {
         all
     }
 
+    /// The options with several values, as a comparison names what differs.
+    pub(super) fn varied(&self) -> Vec<String> {
+        let all = [
+            (self.log_writer.len(), "log writer"),
+            (self.io.len(), "I/O engine"),
+            (self.sync_method.len(), "sync method"),
+            (self.log_file_sync.len(), "log file sync mode"),
+        ];
+        let varied = all.into_iter().filter(|(count, _)| *count > 1);
+        varied.map(|(_, name)| name.to_owned()).collect()
+    }
+
     /// How the log is made and written, of a command that makes one kind of log.
     ///
     /// # Errors

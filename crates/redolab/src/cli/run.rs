@@ -186,6 +186,8 @@ pub(super) struct RoundOptions {
     pub(super) measured: MeasurementPlan,
     /// The logs that the options name, with their names; the name of a single one is empty.
     pub(super) logs: Vec<(String, LogPlan)>,
+    /// The options with several values, as a comparison names what differs.
+    pub(super) varied: Vec<String>,
 }
 
 impl RunOptions {
@@ -198,7 +200,12 @@ impl RunOptions {
         let logs = self.log.plans()?;
         let log = logs.first().map(|(_, log)| log.clone()).unwrap_or_default();
         let measured = self.planned(1, log, false, &Unnamed::ROUND)?;
-        Ok(RoundOptions { measured, logs })
+        let varied = self.log.varied();
+        Ok(RoundOptions {
+            measured,
+            logs,
+            varied,
+        })
     }
 
     /// What is measured on so many logs, each with the sessions that are asked for.

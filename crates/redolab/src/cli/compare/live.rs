@@ -59,7 +59,11 @@ pub(super) fn compare(
     let Some(measured) = conduct_rounds(&plan, &terminal, &store, drivers)? else {
         return Ok(None);
     };
-    let mut found = rounds::compare(&measured.sides, options);
+    let options = Options {
+        asked: round.varied,
+        ..options.clone()
+    };
+    let mut found = rounds::compare(&measured.sides, &options);
     found.notices = measured.notices;
     found.method.notes.extend(measured.notes);
     Ok(Some(found))
