@@ -468,7 +468,10 @@ fn an_invalid_run_ends_with_4_whatever_its_verdict_is() {
         found.answer = answer;
         run.verdict = Some(found);
         run.validity.add("busy_device", false, "others used it");
-        assert_eq!((exit_code(&run, false), exit_code(&run, true)), (code, strict_code));
+        assert_eq!(
+            (exit_code(&run, false), exit_code(&run, true)),
+            (code, strict_code)
+        );
         run.validity.add("io_error", true, "a write failed");
         assert_eq!((exit_code(&run, false), exit_code(&run, true)), (4, 4));
         run.verdict = None;

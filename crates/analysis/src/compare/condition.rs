@@ -168,13 +168,15 @@ impl FailIf {
     }
 
     fn one(&self, c: &Comparison, d: &Difference) -> (ConditionState, String) {
-        let sides = [d.run_a, d.run_b].map(|at| c.runs.get(at));
-        let unsound = sides.iter().flatten().find(|run| !run.is_sound());
+        let [base, other] = [d.run_a, d.run_b].map(|at| c.runs.get(at));
+        // A value is of the other run alone.
+        let base = base.filter(|_| !matches!(self.bound, Bound::Value(_)));
+        let unsound = base.into_iter().chain(other).find(|run| !run.is_sound());
         let (state, why) = match unsound {
             Some(run) => undetermined(format!("{} is invalid or unfinished", run.name)),
             None => self.of_sound(d),
         };
-        let run = match (c.runs.len(), sides[1]) {
+        let run = match (c.runs.len(), other) {
             (3.., Some(run)) => format!("{}: ", run.name),
             _ => String::new(),
         };

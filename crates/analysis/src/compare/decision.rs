@@ -21,6 +21,10 @@ use measure::run::Origin;
 const THROUGHPUT: &str = "commit_throughput_tps";
 const P99: [&str; 2] = ["log_file_sync.p99", "commit_latency.p99"];
 
+/// Why nothing is decided of figures that were read from documents.
+const DOCUMENTS: &str = "A difference is decided by its interval, and no interval is known of \
+    published or imported figures. The figures below are those of the documents.";
+
 /// Completes a comparison whose runs, differences and tables are known.
 pub fn decide(c: &mut Comparison, conditions: &[FailIf]) {
     c.conditions = conditions
@@ -257,7 +261,7 @@ fn reason(c: &Comparison, run: usize, outcome: RowOutcome, rows: &[&RowAnswer]) 
             "{} of each were made, and at least {ROUNDS_MIN} are needed (--rounds {ROUNDS_MIN}). The figures below are what was measured so far.",
             format::plural(u64::from(c.method.rounds.unwrap_or(0)), "round"),
         ),
-        RowOutcome::NoInterval if of_documents(c, run) => "A difference is decided by its interval, and no interval is known of published or imported figures. The figures below are those of the documents.".to_owned(),
+        RowOutcome::NoInterval if of_documents(c, run) => DOCUMENTS.to_owned(),
         RowOutcome::NoInterval => format!(
             "A difference is decided by its interval, and these runs were too short for one. Measure both in rounds (redolab compare --on NAME=PATH --on NAME=PATH, at least {ROUNDS_MIN} rounds), or for longer. The figures below are what was measured."
         ),

@@ -48,8 +48,10 @@ impl SafetyArgs {
     /// The device, and what to do.
     pub(crate) fn check_destroyed(&self, targets: &[NamedTarget]) -> Result<(), CommandError> {
         let is_target = |named: &&PathBuf| {
-            let is_it = |target: &NamedTarget| matches!(&target.target, PlannedTarget::Path { path, .. } if path == *named);
-            targets.iter().any(is_it)
+            targets.iter().any(|target| match &target.target {
+                PlannedTarget::Path { path, .. } => path == *named,
+                _ => false,
+            })
         };
         match self.destroy.iter().find(|named| !is_target(named)) {
             None => Ok(()),

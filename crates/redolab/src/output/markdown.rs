@@ -41,7 +41,7 @@ pub fn text(run: &Run, view: View<'_>) -> String {
         Some(verdict) => &verdict.reasons,
         None => &run.findings,
     };
-    findings(&mut out, found, view.verbose);
+    findings(&mut out, found, run.imported.is_some(), view.verbose);
     if let Some(verdict) = &run.verdict {
         list(&mut out, "Not judged", &verdict.scope.not_judged);
     }
@@ -115,11 +115,14 @@ fn item(out: &mut String, text: &str) {
     let _ = writeln!(out, "- {}", escape::line(text));
 }
 
-/// Findings against the target first; plain facts only when `verbose`.
-fn findings(out: &mut String, findings: &[Finding], verbose: bool) {
+/// Findings against the target first; plain facts only when `verbose`, but for what `evidence`
+/// shows of waits: that is its answer.
+fn findings(out: &mut String, findings: &[Finding], evidence: bool, verbose: bool) {
+    let is_of_waits = |id: &str| id.starts_with("diagnosis.") || id.starts_with("latency.");
+    let is_answer = |f: &Finding| evidence && is_of_waits(&f.id);
     let shown = findings
         .iter()
-        .filter(|f| verbose || f.weight > Weight::Info);
+        .filter(|f| verbose || f.weight > Weight::Info || is_answer(f));
     let lines: Vec<String> = shown
         .map(|finding| {
             let mark = match finding.weight {

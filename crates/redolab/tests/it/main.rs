@@ -5,6 +5,7 @@
 
 mod common;
 mod corpus;
+mod decisions;
 mod events;
 mod hlog;
 mod ratios;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const SYNC: &str = "log_file_sync";
 
 /// A row of random levels with its series; some figures are missing, some are zero.
-fn row(r: &mut Random, workload: &str, jobs: u32) -> (Row, BTreeMap<String, WaitSeries>) {
+pub fn row(r: &mut Random, workload: &str, jobs: u32) -> (Row, BTreeMap<String, WaitSeries>) {
     let level_ns = 10_f64.powf(4.0 + 4.0 * r.uniform());
     let tps = 10_f64.powf(5.0 * r.uniform());
     let mut series = WaitSeries::new();

@@ -1,0 +1,351 @@
+//! The answers of a run or a comparison, read back from the text of each output.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Answers by their names: `verdict`, `winner 1`, `gate 0`.
+pub type Answers = BTreeMap<String, String>;
+
+/// The text between two marks; `None` where either is missing.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = text.split_once(before)?.1;
+    Some(rest.split_once(after)?.0)
+}
+
+/// A text without the breaks of its lines.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// A text as a reader reads it, without regard to lines, capitals and escaped characters.
+pub fn plain_and_joined(text: &str) -> String {
+    joined(&plain(text)).to_lowercase()
+}
+
+/// The characters that Markdown and HTML escape.
+fn plain(text: &str) -> String {
+    let mut out = text.replace('\\', "");
+    for (escaped, char) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&#35;", "#"),
+        ("&#64;", "@"),
+        ("&amp;", "&"),
+    ] {
+        out = out.replace(escaped, char);
+    }
+    out
+}
+
+fn put(answers: &mut Answers, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        answers.insert(name.to_owned(), plain(text).trim().to_lowercase());
+    }
+}
+
+/// The sources that some outputs put behind a need are left out.
+fn need(text: &str) -> &str {
+    text.split(" (from ").next().unwrap_or(text).trim()
+}
+
+/// A run's terminal text.
+pub fn run_of_text(text: &str) -> Answers {
+    let mut answers = Answers::new();
+    let first = text.lines().next().unwrap_or_default();
+    if first.starts_with("Verdict: ") {
+        let line = format!("{first}   ");
+        put(&mut answers, "verdict", between(&line, "Verdict: ", "   "));
+        put(
+            &mut answers,
+            "durability",
+            between(&line, "durability: ", "   "),
+        );
+        put(
+            &mut answers,
+            "performance",
+            between(&line, "performance: ", "   "),
+        );
+        // The need may be broken into several lines, which are indented by four.
+        let lines = text.split_once("\n  Need: ").map(|(_, rest)| {
+            let mut lines = rest.lines();
+            let first = lines.next().unwrap_or_default().to_owned();
+            let more = lines.take_while(|l| l.starts_with("    "));
+            more.fold(first, |all, line| format!("{all} {}", line.trim()))
+        });
+        let stated = lines.as_deref().map_or("none stated", need);
+        put(&mut answers, "need", Some(stated));
+    }
+    put(
+        &mut answers,
+        "valid",
+        Some(if text.contains("INVALID") {
+            "no"
+        } else {
+            "yes"
+        }),
+    );
+    answers
+}
+
+/// A run's Markdown, of either maker.
+pub fn run_of_markdown(text: &str) -> Answers {
+    let mut answers = Answers::new();
+    if let Some(line) = between(text, "**Verdict: ", "**") {
+        let line = format!("{line}, ");
+        put(&mut answers, "verdict", line.split(',').next());
+        put(
+            &mut answers,
+            "durability",
+            between(&line, "durability: ", ", "),
+        );
+        put(
+            &mut answers,
+            "performance",
+            between(&line, "performance: ", ", "),
+        );
+    } else if text.contains("\n- Durability: ") {
+        let heading = text.lines().next().unwrap_or_default();
+        put(&mut answers, "verdict", heading.rsplit(' ').next());
+        put(
+            &mut answers,
+            "durability",
+            between(text, "\n- Durability: ", "\n"),
+        );
+        put(
+            &mut answers,
+            "performance",
+            between(text, "\n- Performance: ", "\n"),
+        );
+    }
+    if !answers.is_empty() {
+        put(
+            &mut answers,
+            "need",
+            between(text, "\n- Need: ", "\n").map(need),
+        );
+    }
+    put(
+        &mut answers,
+        "valid",
+        Some(if text.contains("INVALID") {
+            "no"
+        } else {
+            "yes"
+        }),
+    );
+    answers
+}
+
+/// A run's report.
+pub fn run_of_html(html: &str) -> Answers {
+    let mut answers = Answers::new();
+    if let Some(axes) = between(html, "<dl class=\"axes\">", "</dl>") {
+        put(
+            &mut answers,
+            "verdict",
+            between(html, "<p class=\"a\">", "</p>"),
+        );
+        let of = |name: &str| between(axes, &format!("<dt>{name}</dt><dd>"), "</dd>");
+        put(&mut answers, "durability", of("Durability"));
+        put(&mut answers, "performance", of("Performance"));
+        put(&mut answers, "need", of("Need").map(need));
+    }
+    let header = html.split("<main").next().unwrap_or_default();
+    let is_wrong = header.contains("Invalid: do not use these figures");
+    put(
+        &mut answers,
+        "valid",
+        Some(if is_wrong { "no" } else { "yes" }),
+    );
+    answers
+}
+
+/// A run's JSON. The need is spelled by the outputs alone: whether there is one is compared.
+pub fn run_of_json(json: &Value) -> Answers {
+    let mut answers = Answers::new();
+    let verdict = &json["verdict"];
+    if verdict.is_object() {
+        put(&mut answers, "verdict", verdict["answer"].as_str());
+        put(&mut answers, "durability", verdict["durability"].as_str());
+        let performance = match verdict["performance"].as_str() {
+            Some("meets") => "meets the need",
+            Some("marginal") => "marginal for the need",
+            Some("misses") => "misses the need",
+            _ => "no need stated",
+        };
+        put(&mut answers, "performance", Some(performance));
+    }
+    let valid = json["validity"]["valid"].as_bool() == Some(true);
+    put(
+        &mut answers,
+        "valid",
+        Some(if valid { "yes" } else { "no" }),
+    );
+    answers
+}
+
+/// A comparison's terminal text.
+pub fn comparison_of_text(text: &str, names: &[String]) -> Answers {
+    let mut answers = Answers::new();
+    for (at, name) in names.iter().enumerate() {
+        let role = if at == 0 { "base" } else { "run " };
+        let of = text
+            .split_once(&format!("{role} {name}"))
+            .map(|(_, rest)| rest);
+        let judged = of.and_then(|rest| between(rest, "\n  verdict: ", "\n"));
+        put(&mut answers, &format!("judged {at}"), judged);
+        if at > 0 {
+            let all = joined(text);
+            let head = format!("{name} against {}: ", names[0]);
+            let answer = between(&all, &head, ". Durability: ");
+            put(&mut answers, &format!("answer {at}"), answer);
+            let rest = all.split_once(&head).map_or("", |(_, rest)| rest);
+            put(
+                &mut answers,
+                &format!("both {at}"),
+                between(rest, "Durability: ", "."),
+            );
+        }
+    }
+    let conditions = text
+        .split_once("\nConditions:\n")
+        .map_or("", |(_, rest)| rest);
+    gates(&mut answers, conditions.lines().map(str::trim));
+    answers
+}
+
+/// A comparison's Markdown.
+pub fn comparison_of_markdown(text: &str, names: &[String]) -> Answers {
+    let mut answers = Answers::new();
+    for (at, name) in names.iter().enumerate() {
+        let line = text.lines().find(|l| l.starts_with(&format!("- {name}: ")));
+        let judged = line
+            .and_then(|l| l.split_once("; verdict: "))
+            .map(|(_, rest)| rest);
+        let judged = judged.map(|j| j.split(';').next().unwrap_or(j));
+        put(&mut answers, &format!("judged {at}"), judged);
+    }
+    let lines = text
+        .lines()
+        .filter(|l| l.starts_with("**") && l.contains("Durability: "));
+    for (i, line) in lines.enumerate() {
+        let at = i + 1;
+        put(
+            &mut answers,
+            &format!("answer {at}"),
+            between(line, "**", ".**"),
+        );
+        put(
+            &mut answers,
+            &format!("both {at}"),
+            between(line, "Durability: ", "."),
+        );
+    }
+    let conditions = text
+        .split_once("\n**Conditions**\n")
+        .map_or("", |(_, rest)| rest);
+    let conditions = conditions.lines().filter_map(|l| l.strip_prefix("- "));
+    gates(&mut answers, conditions);
+    answers
+}
+
+/// A comparison's report.
+pub fn comparison_of_html(html: &str, names: &[String]) -> Answers {
+    let mut answers = Answers::new();
+    let runs = between(html, "id=\"runs\"", "</table>").unwrap_or_default();
+    for at in 0..names.len() {
+        let judged = runs
+            .split("verdict: ")
+            .nth(at + 1)
+            .and_then(|r| r.split('<').next());
+        put(&mut answers, &format!("judged {at}"), judged);
+    }
+    for (i, banner) in html.split("<div class=\"banner ").skip(1).enumerate() {
+        let at = i + 1;
+        let answer = between(banner, "<p class=\"a\">", "</p>");
+        let answer = answer.map(|a| a.split_once(&format!("{}: ", names[0])).map_or(a, |s| s.1));
+        put(&mut answers, &format!("answer {at}"), answer);
+        let both = banner
+            .split("Durability: ")
+            .nth(1)
+            .and_then(|r| r.split('.').next());
+        put(&mut answers, &format!("both {at}"), both);
+    }
+    let list = between(html, "id=\"conditions\"", "</section>").unwrap_or_default();
+    for (at, item) in list.split("<span class=\"w ").skip(1).enumerate() {
+        let word = between(item, ">", "</span>").and_then(|w| w.split_once(' '));
+        put(&mut answers, &format!("gate {at}"), word.map(|w| w.1));
+    }
+    answers
+}
+
+/// A comparison's JSON.
+pub fn comparison_of_json(json: &Value) -> Answers {
+    let mut answers = Answers::new();
+    let word = |v: &Value| v.as_str().unwrap_or("not judged").replace('_', " ");
+    let runs = json["runs"].as_array().expect("runs");
+    for (at, run) in runs.iter().enumerate() {
+        let performance = match word(&run["performance"]).as_str() {
+            "meets" => "meets the need".to_owned(),
+            "marginal" => "marginal for the need".to_owned(),
+            "misses" => "misses the need".to_owned(),
+            other => other.to_owned(),
+        };
+        let (verdict, durability) = (word(&run["verdict"]), word(&run["durability"]));
+        let judged = format!("{verdict}, durability: {durability}, performance: {performance}");
+        put(&mut answers, &format!("judged {at}"), Some(&judged));
+    }
+    for decision in json["decisions"].as_array().expect("decisions") {
+        let at = decision["run_b"].as_u64().expect("a place");
+        put(
+            &mut answers,
+            &format!("answer {at}"),
+            decision["answer"].as_str(),
+        );
+        // The winner by its place, as the others name it.
+        let name = |at: &Value| {
+            let run = runs.get(usize::try_from(at.as_u64()?).ok()?)?;
+            run["name"].as_str()
+        };
+        if let Some(winner) = name(&decision["winner"]) {
+            put(
+                &mut answers,
+                &format!("answer {at}"),
+                Some(&format!("{winner} wins")),
+            );
+        }
+        let place = usize::try_from(at).expect("small");
+        let both = [0, place].map(|at| {
+            let run = &runs[at];
+            format!(
+                "{} {}",
+                run["name"].as_str().unwrap_or(""),
+                word(&run["durability"])
+            )
+        });
+        put(&mut answers, &format!("both {at}"), Some(&both.join(", ")));
+    }
+    for (at, condition) in json["conditions"]
+        .as_array()
+        .expect("conditions")
+        .iter()
+        .enumerate()
+    {
+        put(
+            &mut answers,
+            &format!("gate {at}"),
+            Some(&word(&condition["state"])),
+        );
+    }
+    answers
+}
+
+/// The state of each line `state: condition: figures`.
+fn gates<'a>(answers: &mut Answers, lines: impl Iterator<Item = &'a str>) {
+    let lines = lines.filter(|l| l.contains(": "));
+    for (at, line) in lines.enumerate() {
+        put(answers, &format!("gate {at}"), line.split(": ").next());
+    }
+}
