@@ -1,5 +1,6 @@
-//! Processes that hold redo or write-ahead log files open on the same volume: a test beside them
-//! would disturb them, and they it.
+//! Processes that hold redo or write-ahead log files open on the same volume, and those that write
+//! them: a test beside these would disturb them, and they it. A log that is only open disturbs
+//! nobody, as that of a browser at rest.
 //!
 //! Invariants: read-only; our own process is left out; what may not be read is counted and said.
 //! Limits: processes of other PID namespaces (the host's, seen from a container) do not show in
@@ -8,8 +9,11 @@
 use super::place::Place;
 use super::root::{Dev, Root};
 use super::{DeviceError, Probe};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One process that holds log files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,68 @@ pub struct Holders {
     pub unknown: Vec<String>,
 }
 
+/// Length and time of the last write (seconds, nanoseconds) of a file.
+type FileState = (u64, i64, i64);
+
+/// A moment, and what was known then of the log files that other processes had open for
+/// writing.
+#[derive(Debug)]
+pub struct OpenLogs {
+    probe: Probe,
+    place: Place,
+    at: (i64, i64),
+    files: BTreeMap<(u64, u64), FileState>,
+}
+
+impl OpenLogs {
+    /// Those on the volume of `path`, on the live machine.
+    ///
+    /// # Errors
+    /// The path does not exist.
+    pub fn of(path: &Path) -> Result<OpenLogs, DeviceError> {
+        let probe = Probe::live();
+        let place = probe.place(path)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let at = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let mut open = OpenLogs {
+            at: (at, now.subsec_nanos().into()),
+            files: BTreeMap::new(),
+            probe,
+            place,
+        };
+        let mut files = BTreeMap::new();
+        open.probe.each_log(&open.place, true, &mut |descriptor| {
+            files.extend(open.probe.state(descriptor));
+            true
+        });
+        open.files = files;
+        Ok(open)
+    }
+
+    /// No process had one open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The processes that have a log file open which was written since. One whose state cannot be
+    /// read counts as written.
+    #[must_use]
+    pub fn written_since(&self) -> Holders {
+        self.probe.each_log(&self.place, true, &mut |descriptor| {
+            let Some((file, now)) = self.probe.state(descriptor) else {
+                return true;
+            };
+            match self.files.get(&file) {
+                Some(before) => *before != now,
+                // It was opened since.
+                None => (now.1, now.2) > self.at,
+            }
+        })
+    }
+}
+
 impl Probe {
     /// Other processes with redo or WAL files open on the file system of `path`; of a raw block
     /// device those that have the device itself open.
@@ -45,6 +111,23 @@ impl Probe {
 
     /// As [`Probe::holders`]; of a block device with `writing` those that may write to it.
     pub(super) fn holders_of(&self, place: &Place, writing: bool) -> Holders {
+        self.each_log(place, writing, &mut |_| true)
+    }
+
+    /// The file of a descriptor, its length and the time of its last write.
+    fn state(&self, descriptor: &Path) -> Option<((u64, u64), FileState)> {
+        let found = std::fs::metadata(self.root.path(descriptor)).ok()?;
+        let state = (found.len(), found.mtime(), found.mtime_nsec());
+        Some(((found.dev(), found.ino()), state))
+    }
+
+    /// Those whose log files `is_meant` takes, by their descriptors.
+    fn each_log(
+        &self,
+        place: &Place,
+        writing: bool,
+        is_meant: &mut dyn FnMut(&Path) -> bool,
+    ) -> Holders {
         let mut holders = Holders::default();
         for name in self.root.list("/proc") {
             let Ok(pid) = name.parse::<u32>() else {
@@ -53,7 +136,7 @@ impl Probe {
             if self.root.is_live() && pid == std::process::id() {
                 continue;
             }
-            match self.log_files(pid, place, writing) {
+            match self.log_files(pid, place, writing, is_meant) {
                 Ok(files) if files.is_empty() => {}
                 Ok(files) => holders.found.push(Holder {
                     pid,
@@ -88,7 +171,13 @@ impl Probe {
             && self.root.text(format!("/proc/{pid}/cmdline")).is_some()
     }
 
-    fn log_files(&self, pid: u32, place: &Place, writing: bool) -> std::io::Result<Vec<PathBuf>> {
+    fn log_files(
+        &self,
+        pid: u32,
+        place: &Place,
+        writing: bool,
+        is_meant: &mut dyn FnMut(&Path) -> bool,
+    ) -> std::io::Result<Vec<PathBuf>> {
         let directory = PathBuf::from(format!("/proc/{pid}/fd"));
         let mut files = Vec::new();
         for entry in std::fs::read_dir(self.root.path(&directory))? {
@@ -99,7 +188,7 @@ impl Probe {
                 continue;
             };
             let is_it = self.is_log_of(place, &descriptor, &target);
-            if is_it && (!writing || self.may_write(&descriptor)) {
+            if is_it && (!writing || self.may_write(&descriptor)) && is_meant(&descriptor) {
                 files.push(target);
             }
         }
@@ -117,7 +206,6 @@ impl Probe {
 
     /// By device number, or by the mount's: subvolumes of a btrfs differ in the first only.
     fn same_volume(&self, place: &Place, descriptor: &Path, target: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
         if self.root.is_live() {
             let stat = std::fs::metadata(self.root.path(descriptor)).ok();
             let dev = stat.map(|stat| Dev::unpack(stat.dev()));
@@ -156,7 +244,7 @@ impl Probe {
 
 /// The block device that a descriptor is open on.
 fn device_opened(root: &Root, descriptor: &Path, target: &Path) -> Option<Dev> {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    use std::os::unix::fs::FileTypeExt;
     if root.is_live() {
         let stat = std::fs::metadata(root.path(descriptor)).ok()?;
         let block = stat.file_type().is_block_device();

@@ -29,7 +29,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use holders::{Holder, Holders, is_log_file};
+pub use holders::{Holder, Holders, OpenLogs, is_log_file};
 pub use interrupts::{DiskInterrupts, InterruptCounts, interrupts_since, numa_nodes};
 pub use mountinfo::{Mount, MountTable};
 pub use place::{Place, Volume, volume};

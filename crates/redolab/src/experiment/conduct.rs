@@ -5,6 +5,7 @@
 //! passes through the one judge before it is stored; a failure keeps what was measured before it.
 //! What it must not know: command lines, terminals, files of results.
 
+use super::neighbours;
 use super::Failure;
 use super::background;
 use super::begin::{begin_events, describe, describe_members, end_events, run_of};
@@ -182,20 +183,22 @@ pub(super) fn announce(
         }
         Identified::Server(server) => server.announce(plan, console),
         Identified::Opened { shown, driver, .. } => {
-            announce_opened(shown, &**driver, plan, console);
-            Ok(None)
+            announce_opened(shown, &**driver, plan, console)
         }
     }
 }
 
 /// Says that a target which others made will be used, and how much redo its transactions will
-/// make, where the driver knows that.
+/// make, where the driver knows that. Returns a warning for the run where the user insisted.
+///
+/// # Errors
+/// The refusal, with what to do, and a target that does not answer.
 pub(super) fn announce_opened(
     shown: &str,
     driver: &dyn Driver,
     plan: &MeasurementPlan,
     console: &dyn Console,
-) {
+) -> Result<Option<String>, Failure> {
     let shown = sanitize::line(shown);
     console.say(&match plan.dry_run {
         true => format!("Dry run: nothing was committed on {shown}."),
@@ -211,6 +214,10 @@ pub(super) fn announce_opened(
     if !predicted.is_empty() {
         let bytes = predicted.join(", ");
         console.say(&format!("Bytes of redo per transaction: {bytes}."));
+    }
+    match plan.dry_run {
+        true => Ok(None),
+        false => neighbours::check_server(driver, plan.allow_busy, console),
     }
 }
 

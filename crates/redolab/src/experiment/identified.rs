@@ -4,6 +4,7 @@
 use super::Failure;
 use super::console::Console;
 use super::managed::ServerPlace;
+use super::neighbours;
 use super::place::TargetPlace;
 use super::places;
 use super::plan::{LogPlan, MeasurementPlan, PlannedTarget};
@@ -13,7 +14,7 @@ use crate::observe::background;
 use crate::observe::diskstats::Counters;
 use crate::observe::tools;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::safety::{self, ForeignLog, PlannedWrites, Room};
+use crate::safety::{self, PlannedWrites, Room};
 use device::Caps;
 use measure::driver::{Driver, DriverKind, OpenedTarget};
 use measure::stack::Stack;
@@ -423,12 +424,11 @@ impl IdentifiedTarget {
         self.check_rooms(writes, &plan.log)?;
         let mut warning = None;
         for target in self.all() {
-            let (busy, holders) = (target.busy(), target.holders(console)?);
-            let found = safety::check_busy(busy, &holders, plan.allow_busy)?;
-            warning = warning.or(found.map(|w| w.fact()));
-        }
-        if let Some(warning) = &warning {
-            console.say(&format!("Warning (--allow-busy): {warning}"));
+            // Whoever may write to a raw device was refused before, whatever the user insists on.
+            let path = (!target.place.is_device()).then(|| target.place.path());
+            let busy = || target.busy();
+            let found = neighbours::check(path, None, busy, plan.allow_busy, console)?;
+            warning = warning.or(found);
         }
         if plan.dry_run {
             console.say("Dry run: nothing was written.");
@@ -467,26 +467,6 @@ impl IdentifiedTarget {
         let counters = Counters::open(*own).ok()?;
         let idleness = background::watch(&counters, window).ok()?;
         Some(idleness.utilisation_pct)
-    }
-
-    fn holders(&self, console: &dyn Console) -> Result<Vec<ForeignLog>, Failure> {
-        if self.place.is_device() {
-            // Whoever may write to it was refused before, whatever the user insists on.
-            return Ok(Vec::new());
-        }
-        let found = device::identify::holders(self.place.path())?;
-        if found.unreadable > 0 {
-            console.detail(&format!(
-                "{} processes could not be looked at; they may hold redo or WAL files here",
-                found.unreadable
-            ));
-        }
-        let each = |h: device::identify::Holder| ForeignLog {
-            pid: h.pid,
-            name: h.command,
-            file: h.files.into_iter().next().unwrap_or_default(),
-        };
-        Ok(found.found.into_iter().map(each).collect())
     }
 }
 

@@ -10,6 +10,14 @@ use measure::run::TargetFacts;
 use measure::stack::Stack;
 use std::path::Path;
 
+/// The directory of the log of a server on this machine; `None` where it is not known.
+pub(super) fn directory_of(facts: &TargetFacts) -> Option<&Path> {
+    let TargetFacts::Database(facts) = facts else {
+        return None;
+    };
+    facts.log_directory.as_deref().map(Path::new)
+}
+
 /// The directory of a server's log.
 pub struct ServerLogPlace {
     /// The stack below it.
@@ -22,10 +30,7 @@ impl ServerLogPlace {
     /// That of a server on this machine whose directory can be seen.
     #[must_use]
     pub fn of(facts: &TargetFacts) -> Option<ServerLogPlace> {
-        let TargetFacts::Database(facts) = facts else {
-            return None;
-        };
-        let directory = Path::new(facts.log_directory.as_deref()?);
+        let directory = directory_of(facts)?;
         let mut stack = device::identify::stack_of(directory).ok()?;
         tools::complete(&mut stack);
         let counted = counted_devices(&stack);

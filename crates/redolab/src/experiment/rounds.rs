@@ -223,8 +223,7 @@ fn announce<'a>(
                 }
                 Identified::Server(server) => server.announce(prepared.plan, console)?,
                 Identified::Opened { shown, driver, .. } => {
-                    announce_opened(shown, &**driver, prepared.plan, console);
-                    None
+                    announce_opened(shown, &**driver, prepared.plan, console)?
                 }
                 Identified::Null => None,
             };

@@ -3,6 +3,7 @@
 use crate::harness::{LoopVolume, Place, QUICK, tmpfs};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// `check` without `--allow-busy`.
@@ -53,13 +54,15 @@ fn a_volume_that_holds_a_databases_log_is_left_alone() {
     std::fs::create_dir(&target).expect("creates");
     std::fs::create_dir(&wal).expect("creates");
     let segment = wal.join("000000010000000000000001");
-    let held = File::create(&segment).expect("creates");
+    let held = Writer::of(&segment);
+    // A browser's log is open and at rest.
+    let idle = File::create(mount.at.join("ukm_db-wal")).expect("creates");
     let pid = format!("(pid {})", std::process::id());
     let file = segment.display().to_string();
-    careful(&place, &target).expect(
-        2,
-        &["another process has its log", &pid, &file, "--allow-busy"],
-    );
+    let refused = careful(&place, &target);
+    let must = ["another process has its log", &pid, &file, "--allow-busy"];
+    refused.expect(2, &must);
+    assert!(!refused.err.contains("ukm_db-wal"), "{}", refused.err);
     place.expect_clean(&target);
     // With --allow-busy it is measured, and the run says so.
     let path = target.display().to_string();
@@ -80,4 +83,40 @@ fn a_volume_that_holds_a_databases_log_is_left_alone() {
         .expect(0, &["Warning (--allow-busy)", "doubtful: busy_device"]);
     drop(held);
     place.expect_clean(&target);
+    // What is only open refuses nothing, and no run is in doubt for it.
+    let alone: Vec<&str> = run.into_iter().filter(|a| *a != "--allow-busy").collect();
+    let done = place.run(&alone);
+    done.expect(0, &[]);
+    assert!(!done.err.contains("another process"), "{}", done.err);
+    drop(idle);
+}
+
+/// Writes a byte of a file every few milliseconds, until it is dropped.
+struct Writer {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Writer {
+    fn of(path: &std::path::Path) -> Writer {
+        let file = File::create(path).expect("creates");
+        let stop = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !ends.load(Ordering::SeqCst) {
+                file.write_all_at(&[1], 0).expect("writes");
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        let thread = Some(thread);
+        Writer { stop, thread }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let ended = self.thread.take().map(std::thread::JoinHandle::join);
+        assert!(ended.is_none_or(|ended| ended.is_ok()), "it wrote");
+    }
 }

@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 pub mod server;
 
-use crate::harness::{Place, is_root, schema_problems};
+use crate::harness::{Place, is_root, schema_problems, skipped};
 use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -13,7 +13,16 @@ use std::path::Path;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
-const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
+/// Other tests may write logs on the device of the server.
+const ROWS: [&str; 7] = [
+    "--jobs",
+    "2",
+    "--time",
+    "2s",
+    "--warmup",
+    "200ms",
+    "--allow-busy",
+];
 
 /// A server with a user that has a password.
 pub fn server() -> Option<InTurn<TestServer>> {
@@ -103,7 +112,6 @@ fn a_server_and_redolabs_own_log_are_in_one_report() {
         "8M",
         "--log-groups",
         "2",
-        "--allow-busy",
         "--format",
         "json",
     ];
@@ -161,7 +169,7 @@ fn check_measures_a_server_and_judges_its_device() {
         "1",
         "--no-report",
     ];
-    let short = ["--time", "200ms", "--warmup", "50ms"];
+    let short = ["--time", "200ms", "--warmup", "50ms", "--allow-busy"];
     let json = ["--format", "json"];
     let done = place.run(&[&check[..], &short, &json].concat());
     // The server is on this machine, where root sees its log's directory.
@@ -175,6 +183,39 @@ fn check_measures_a_server_and_judges_its_device() {
     done.expect(code, &["LGWR-THR 497,664"]);
     assert_eq!(run["rows"].as_array().map(Vec::len), Some(4));
     assert!(!done.err.contains("Left out"), "{}", done.err);
+}
+
+/// The rule for private servers is that for servers of others: the log of another process that is
+/// only open disturbs nobody, and one that is written does.
+#[test]
+fn another_log_on_the_device_of_a_server_is_seen() {
+    if !is_root() {
+        return skipped("only root sees where a server of another user keeps its log");
+    }
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let address = server.socket_address("redo");
+    let mut on = vec!["run", "--on", &address];
+    on.extend(ROWS.into_iter().filter(|word| *word != "--allow-busy"));
+    let path = server.folder().join("another-wal");
+    let log = std::fs::File::create(&path).expect("made");
+    let named = format!("has {}", path.display());
+    let done = place.run(&on);
+    assert!(!done.err.contains(&named), "it is only open: {}", done.err);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::os::unix::fs::FileExt;
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                log.write_all_at(b"x", 0).expect("written");
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        let done = place.run(&on);
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        done.expect(2, &["another process has its log on this device", "--allow-busy"]);
+        assert!(done.err.contains(&named) || done.err.contains("more"), "{}", done.err);
+    });
 }
 
 /// Every workload of several records or without waiting, as redolab prints it before it runs.

@@ -1,7 +1,9 @@
 //! This machine, walked. What needs root or loop devices is skipped where it is missing, and
 //! says so; what it makes is removed, on failure too.
 
-use crate::identify::{Dev, Place, all, device_of, holders, stack_of, volume};
+use crate::identify::{
+    Dev, Holders, OpenLogs, Place, all, device_of, holders, stack_of, volume,
+};
 use measure::stack::{LayerKind, Stack};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -131,6 +133,35 @@ fn another_process_with_a_log_open_is_found() {
         .iter()
         .any(|holder| holder.pid == std::process::id());
     assert!(!own, "our own process is left out");
+}
+
+/// A browser's log at rest disturbs nobody; one that is written does, also by a process that has
+/// only just opened it.
+#[test]
+fn a_log_that_is_only_open_is_not_written() {
+    use std::io::Write;
+    let scratch = Scratch::new(&std::env::temp_dir(), "writers");
+    let (idle, used) = (scratch.0.join("ukm_db-wal"), scratch.0.join("redo01.log"));
+    let _idle = Keeper::of(&idle);
+    let keeper = Keeper::of(&used);
+    let own = |holders: Holders| -> Vec<PathBuf> {
+        let files = holders.found.into_iter().flat_map(|holder| holder.files);
+        files.filter(|file| file.starts_with(&scratch.0)).collect()
+    };
+    let open = OpenLogs::of(&scratch.0).expect("it exists");
+    assert!(!open.is_empty());
+    assert_eq!(own(open.written_since()), [] as [PathBuf; 0]);
+    // Time stamps of files are as coarse as the kernel's tick.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut file = std::fs::File::options().write(true).open(&used).expect("there");
+    file.write_all(b"x").expect("written");
+    assert_eq!(own(open.written_since()), [used.as_path()]);
+    let opened = OpenLogs::of(&scratch.0).expect("it exists");
+    drop(keeper);
+    let late = scratch.0.join("app.db-wal");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let _late = Keeper::of(&late);
+    assert_eq!(own(opened.written_since()), [late]);
 }
 
 /// Mounts and loop devices, taken down in reverse order when dropped.
