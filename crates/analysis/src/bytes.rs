@@ -17,11 +17,11 @@ pub struct LayerBytes {
     pub written_bytes: Option<u64>,
     /// That was computed, not counted.
     pub written_is_computed: bool,
-    /// What the device received, from whomever.
+    /// What the whole disk received, from all programs; of a watched log what its files received.
     pub device_bytes: Option<u64>,
     /// Flushes, or durable writes, that the server or the log asked for.
     pub flushes: Option<u64>,
-    /// Flushes that the device executed.
+    /// Flushes that the whole disk executed, for all programs.
     pub device_flushes: Option<u64>,
 }
 
@@ -29,8 +29,17 @@ impl LayerBytes {
     /// Those of a row; `None` where neither redo nor a layer below it was counted.
     #[must_use]
     pub fn of(row: &Row) -> Option<LayerBytes> {
-        let found = match &row.server {
-            Some(server) => LayerBytes {
+        let found = match (&row.server, &row.watched) {
+            (None, Some(watched)) => LayerBytes {
+                commits: row.commits,
+                redo_bytes: row.redo().redo_size_bytes,
+                written_bytes: watched.written_bytes,
+                written_is_computed: false,
+                device_bytes: watched.device_bytes,
+                flushes: row.redo().flushes,
+                device_flushes: None,
+            },
+            (Some(server), _) => LayerBytes {
                 commits: server.commits,
                 redo_bytes: server.redo_lsn_bytes,
                 written_bytes: server.written_bytes,
@@ -39,7 +48,7 @@ impl LayerBytes {
                 flushes: server.syncs,
                 device_flushes: server.device_flushes,
             },
-            None => {
+            (None, None) => {
                 let redo = row.redo();
                 let padding = redo.redo_wastage_bytes;
                 let audit = row.device().flush_audit.as_ref();
@@ -75,6 +84,15 @@ impl LayerBytes {
     #[must_use]
     pub fn device_per_redo(&self) -> Option<f64> {
         ratio(self.device_bytes, self.redo_bytes)
+    }
+}
+
+/// What [`LayerBytes::device_bytes`] of the rows of a run are bytes of.
+#[must_use]
+pub fn device_words(run: &Run) -> &'static str {
+    match run.rows.iter().any(|row| row.watched.is_some()) {
+        true => "The log's files at the device",
+        false => "Whole disk, all programs",
     }
 }
 

@@ -44,11 +44,11 @@ fn of(runs: &[(&str, &Run)]) -> Table {
     let columns = [
         ("redo_per_commit_bytes", "Redo B/commit"),
         ("written_per_commit_bytes", "Written B/commit"),
-        ("device_per_commit_bytes", "Device B/commit"),
+        ("device_per_commit_bytes", "Whole disk B/commit"),
         ("written_per_redo", "Written/redo"),
-        ("device_per_redo", "Device/redo"),
+        ("device_per_redo", "Whole disk/redo"),
         ("flushes_per_commit", "Flushes/commit"),
-        ("device_flushes_per_commit", "Device flushes/commit"),
+        ("device_flushes_per_commit", "Whole disk flushes/commit"),
     ];
     table("compare_bytes", "Bytes per layer", &columns, rows)
 }

@@ -4,7 +4,7 @@
 use super::escape::esc;
 use super::topic::Topic;
 use super::{MAX_ENTRIES, Section, origin_tag};
-use crate::bytes::{LayerBytes, has_server};
+use crate::bytes::{LayerBytes, device_words, has_server};
 use crate::format::{count, digits};
 use measure::run::{Row, Run};
 
@@ -24,6 +24,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         true => ("server", HOW_SERVER),
         false => ("log", HOW_OWN),
     };
+    let device = device_words(run);
     let notes = notes(run);
     let waits: String = rows.filter_map(waits).collect();
     let section = Section::html(
@@ -31,7 +32,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         "Bytes per layer",
         how,
         format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bytes per layer\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th>Commits</th><th>Redo<small>B/commit</small></th><th>Written by the {writer}<small>B/commit</small></th><th>Written by the device<small>B/commit</small></th><th>Written / redo</th><th>Device / redo</th><th>Flushes of the {writer}<small>per commit</small></th><th>Flushes of the device<small>per commit</small></th></tr></thead><tbody>{lines}</tbody></table></div>{notes}{waits}"
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bytes per layer\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th>Commits</th><th>Redo<small>B/commit</small></th><th>Written by the {writer}<small>B/commit</small></th><th>{device}<small>B/commit</small></th><th>Written / redo</th><th>Device / redo</th><th>Flushes of the {writer}<small>per commit</small></th><th>Flushes of the whole disk<small>per commit</small></th></tr></thead><tbody>{lines}</tbody></table></div>{notes}{waits}"
         ),
     );
     section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Bytes))

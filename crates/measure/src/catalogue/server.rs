@@ -131,23 +131,23 @@ pub const SERVER: &[Metric] = &[
     ),
     server(
         "server_device_writes",
-        "Dev writes",
+        "Disk writes",
         "",
         "Writes with data that the kernel counted between the readings on the device of the log; null where that device is not known.",
         DISKSTATS,
     ),
     server(
         "server_device_written_bytes",
-        "Dev written",
+        "Disk written",
         "B",
         "Bytes of these writes, those of other files and processes on that device included.",
         DISKSTATS,
     ),
     server(
         "server_device_flushes",
-        "Dev flushes",
+        "Disk flushes",
         "",
-        "Flushes that the device executed. A device without a volatile cache receives none.",
+        "Flushes that the whole disk executed, those for other programs included. A device without a volatile cache receives none.",
         DISKSTATS,
     ),
     server(
@@ -166,9 +166,9 @@ pub const SERVER: &[Metric] = &[
     ),
     server(
         "server_device_per_commit_bytes",
-        "Dev B/commit",
+        "Disk B/commit",
         "B",
-        "device_written_bytes per commit.",
+        "device_written_bytes of the whole disk, those of all other programs included, per commit.",
         OWN,
     ),
     server(
@@ -187,9 +187,9 @@ pub const SERVER: &[Metric] = &[
     ),
     server(
         "server_device_flushes_per_commit",
-        "Dev flushes/commit",
+        "Disk flushes/commit",
         "",
-        "device_flushes per commit.",
+        "device_flushes of the whole disk, those for all other programs included, per commit.",
         OWN,
     ),
     server(
@@ -201,9 +201,9 @@ pub const SERVER: &[Metric] = &[
     ),
     server(
         "server_device_per_redo",
-        "Dev/redo",
+        "Disk/redo",
         "",
-        "device_written_bytes for each byte of redo_lsn_bytes.",
+        "device_written_bytes of the whole disk for each byte of redo_lsn_bytes.",
         OWN,
     ),
 ];

@@ -14,11 +14,11 @@ const HEADINGS: [&str; 10] = [
     "Jobs",
     "Redo B/commit",
     "Written B/commit",
-    "Device B/commit",
+    "Whole disk B/commit",
     "Written /redo",
-    "Device /redo",
+    "Whole disk /redo",
     "Flushes /commit",
-    "Device flushes/commit",
+    "Whole disk flushes/commit",
     "Commits",
 ];
 /// Wait events of a row that are shown.
@@ -34,10 +34,11 @@ pub fn layers(run: &Run, style: Style) -> Option<String> {
         .rows
         .iter()
         .filter_map(|row| Some(line(row, &LayerBytes::of(row)?)));
-    let victims = ["Commits", "Device flushes/commit", "Device /redo"];
+    let victims = ["Commits", "Whole disk flushes/commit", "Whole disk /redo"];
     let (headings, lines) = fit(&HEADINGS, lines.collect(), &victims, style);
-    let mut text =
-        "Bytes per layer: redo, written by the server, written by the device\n".to_owned();
+    let mut text = "Bytes per layer: redo, written by the server, written to the whole disk by all \
+                    programs\n"
+        .to_owned();
     if !lines.is_empty() {
         text.push_str(&draw(&headings, lines, 1, style));
     }
