@@ -4,7 +4,7 @@
 
 use crate::findings::BUCKET;
 use crate::format;
-use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
+use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of, write_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.
@@ -22,6 +22,8 @@ pub struct Envelope {
     /// What was sustained after a soak had drained the burst credits; then all others are of
     /// bursts.
     pub sustained: Option<SustainedEnvelope>,
+    /// Of a watched log nothing is known of what its device can carry: what was seen of it.
+    pub watched: Option<String>,
 }
 
 /// What was sustained after a burst.
@@ -70,12 +72,16 @@ impl Envelope {
             best,
             redo_mbps,
             sustained: SustainedEnvelope::of(run),
+            watched: watched(run),
         }
     }
 
     /// `up to 52,300 commits/s at p99 under 1 ms; up to 1,210 MB/s of redo`.
     #[must_use]
     pub fn sentence(&self) -> String {
+        if let Some(seen) = &self.watched {
+            return seen.clone();
+        }
         let most = self.most();
         match &self.sustained {
             Some(s) => format!(
@@ -116,6 +122,38 @@ impl Envelope {
     }
 }
 
+/// What was seen of a log that others wrote; `None` of every other run.
+fn watched(run: &Run) -> Option<String> {
+    let row = run.rows.iter().find(|row| row.watched.is_some())?;
+    let per_s = |count: u64| format::digits(count as f64 / row.elapsed_s.unwrap_or(0.0).max(1e-9));
+    let writes = match write_of(row).filter(|write| write.count > 0) {
+        Some(write) => {
+            let p99 = match write.p99_ns {
+                Some(ns) => format!(", p99 {}", format::latency(ns as f64)),
+                None => ", p99 not known".to_owned(),
+            };
+            format!(
+                "{} were seen, {} per second, mean {}{p99}, longest {}",
+                format::plural(write.count, "log write"),
+                per_s(write.count),
+                format::latency(write.mean_ns),
+                format::latency(write.max_ns as f64)
+            )
+        }
+        None => match row.watched().write_calls.filter(|calls| *calls > 0) {
+            Some(calls) => format!(
+                "{} wrote the log, and none was flushed",
+                format::plural(calls, "call")
+            ),
+            None => "no log write was seen".to_owned(),
+        },
+    };
+    let commits = row.commits.map_or_else(String::new, |commits| {
+        format!("; the server counted {} commits/s", per_s(commits))
+    });
+    Some(writes + &commits)
+}
+
 fn bound_text(ns: u64) -> String {
     format!("{} ms", ns / 1_000_000)
 }
@@ -140,6 +178,7 @@ pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
 mod tests {
     use super::*;
     use crate::findings::fixture::{clean_run, set_sync};
+    use measure::run::WatchedFigures;
 
     #[test]
     fn the_tightest_bound_that_is_kept_is_said() {
@@ -194,6 +233,32 @@ mod tests {
             "sustained up to 3,200 commits/s and up to 6.25 MB/s of redo; in bursts up to 40,000 \
              commits/s at p99 under 1 ms; up to 900 MB/s of redo"
         );
+    }
+
+    /// Counted exactly, and said to be "nothing" before.
+    #[test]
+    fn a_watched_log_says_what_was_seen_of_it() {
+        let mut run = clean_run();
+        run.rows.truncate(1);
+        let row = &mut run.rows[0];
+        (row.elapsed_s, row.commits) = (Some(10.0), Some(5_000));
+        row.watched = Some(WatchedFigures {
+            write_calls: Some(7),
+            ..WatchedFigures::default()
+        });
+        let text = Envelope::of(&run).sentence();
+        assert!(
+            text.contains("log writes were seen") && text.contains("per second"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("; the server counted 500 commits/s"),
+            "{text}"
+        );
+        assert!(!text.contains("up to"), "its load is no limit: {text}");
+        (run.rows[0].waits, run.rows[0].commits) = (Default::default(), None);
+        let text = Envelope::of(&run).sentence();
+        assert_eq!(text, "7 calls wrote the log, and none was flushed");
     }
 
     #[test]

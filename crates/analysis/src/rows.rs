@@ -81,7 +81,8 @@ pub(crate) fn waits(row: &Row) -> bool {
 
 /// `LGWR-LAT1 with 8 jobs`; the name alone for a process of a trace, which has no jobs.
 pub(crate) fn name_of(row: &Row) -> String {
-    if row.jobs <= 1 && row.commit_throughput_tps.is_none() {
+    // Nobody's jobs were counted.
+    if row.watched.is_some() || row.jobs <= 1 && row.commit_throughput_tps.is_none() {
         return row.workload.clone();
     }
     format!("{} with {}", row.workload, format::jobs(row.jobs))

@@ -212,6 +212,12 @@ thresholds! {
     flush_growth_span,
     /// Durable write that a turning disk cannot make faster.
     rotating_floor_ms,
+    /// Time without a flush after which a log that was never flushed is not.
+    unflushed_s,
+    /// The same of a log that was flushed before.
+    unflushed_after_flush_s,
+    /// Transactions that wrote, for each flush and session.
+    commits_per_flush_and_session,
     /// Capacity above the need.
     headroom_pct,
 }

@@ -71,6 +71,9 @@ pub enum ReadingMoment {
     Begin,
     /// The second: what is counted.
     End,
+    /// Either of those around a log that is watched: settings, also those of roles and databases,
+    /// what is counted, and transaction ids.
+    Watched,
 }
 
 /// How a server's own client prints results.

@@ -28,6 +28,7 @@ mod watch;
 pub use collect::read_server;
 pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
+pub use server::SETTINGS;
 
 use crate::client::Password;
 use crate::managed::OwnServer;

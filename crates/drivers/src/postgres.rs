@@ -29,6 +29,7 @@ pub use crate::client::Password;
 pub use collect::read_server;
 pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
+pub use server::SETTINGS;
 pub use sizes::{TransactionMessages, redo_of};
 
 use crate::managed::OwnServer;

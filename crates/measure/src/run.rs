@@ -35,7 +35,9 @@ pub use target::{
     RingFactsKind, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
-pub use watched::{WATCHED_BLOCK_BYTES, WatchedFacts, WatchedFigures, WatchedLayers};
+pub use watched::{
+    ScopedSetting, WATCHED_BLOCK_BYTES, WatchedFacts, WatchedFigures, WatchedLayers,
+};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};

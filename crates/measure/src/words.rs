@@ -132,10 +132,22 @@ pub fn bytes(value: u64) -> String {
     format!("{} PiB", digits(scaled))
 }
 
-/// `1 job`, `8 jobs`.
+/// `1 job`, `8 jobs`; of a watched log, which has none of redolab's, `sessions of others`.
 #[must_use]
 pub fn jobs(n: u32) -> String {
-    plural(u64::from(n), "job")
+    match n {
+        0 => "sessions of others".to_owned(),
+        n => plural(u64::from(n), "job"),
+    }
+}
+
+/// A number of jobs as a cell; a dash of a watched log.
+#[must_use]
+pub fn job_cell(n: u32) -> String {
+    match n {
+        0 => "–".to_owned(),
+        n => n.to_string(),
+    }
 }
 
 /// `1 wait`, `3 waits`.

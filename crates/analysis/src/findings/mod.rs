@@ -33,6 +33,7 @@ pub(crate) mod space;
 mod steady;
 mod sustained;
 mod validity;
+mod watched_log;
 
 pub use little::is_sampled;
 pub use space::cache_resident;
@@ -88,7 +89,7 @@ pub fn axis(id: &str) -> FindingAxis {
 pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     let mut notes: Vec<Note> = Vec::new();
     validity::collect(run, t, &mut notes);
-    server::collect(run, &mut notes);
+    server::collect(run, t, &mut notes);
     layers::collect(run, &mut notes);
     cache::collect(run, t, &mut notes);
     power_cuts::collect(run, &mut notes);

@@ -61,7 +61,7 @@ fn line(row: &Row, bytes: &LayerBytes) -> String {
     format!(
         "<tr><th class=\"t\">{}</th><td>{}</td>{cells}</tr>",
         esc(&row.workload),
-        row.jobs
+        crate::format::job_cell(row.jobs)
     )
 }
 

@@ -251,7 +251,9 @@ fn ns(value: Option<u64>) -> Option<String> {
 }
 
 const COLUMNS: [Column; 12] = [
-    ("Jobs", |r| Some(r.jobs.to_string())),
+    ("Jobs", |r| {
+        Some(r.jobs).filter(|n| *n > 0).map(|n| n.to_string())
+    }),
     ("Commits/s", |r| r.commit_throughput_tps.map(digits)),
     ("Log file sync mean", |r| {
         commit_wait_of(r).map(|w| latency(w.mean_ns))

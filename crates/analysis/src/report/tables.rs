@@ -3,7 +3,7 @@
 use super::escape::esc;
 use super::topic::Topic;
 use super::{Section, origin_tag};
-use crate::format::{count, digits, percent};
+use crate::format::{count, digits, job_cell, percent};
 use measure::WaitEvent;
 use measure::catalogue;
 use measure::run::{Row, Run, WaitStats};
@@ -87,7 +87,7 @@ fn unit_below(metric: &catalogue::Metric) -> String {
 fn cell(key: &str, row: &Row) -> Option<String> {
     Some(match key {
         "nodes" => row.nodes.to_string(),
-        "jobs" => row.jobs.to_string(),
+        "jobs" => Some(row.jobs).filter(|n| *n > 0)?.to_string(),
         "cpu_busy_pct" => digits(row.processors().cpu_busy_pct?),
         "cpu_user_pct" => digits(row.processors().cpu_user_pct?),
         "cpu_sys_pct" => digits(row.processors().cpu_sys_pct?),
@@ -156,7 +156,7 @@ pub(super) fn waits(run: &Run) -> Option<Section> {
                 "<tr{class}><th class=\"t\">{}</th><td class=\"t\">{}</td><td>{}</td>{}</tr>",
                 event.name(),
                 esc(&row.workload),
-                row.jobs,
+                job_cell(row.jobs),
                 wait_cells(stats)
             ));
         }

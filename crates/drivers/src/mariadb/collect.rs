@@ -119,7 +119,7 @@ impl ReadServer for ReadMariadb {
 
     fn read(&mut self, moment: ReadingMoment) -> Result<ServerReading, DriverError> {
         let settings = match moment {
-            ReadingMoment::Begin => SETTINGS,
+            ReadingMoment::Begin | ReadingMoment::Watched => SETTINGS,
             ReadingMoment::End => &[],
         };
         let mut reading = ServerReading::default();

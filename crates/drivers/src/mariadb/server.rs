@@ -22,7 +22,7 @@ const READ_ONLY: [&str; 5] = [
 /// The setting that names the directory of the redo log.
 pub const LOG_DIRECTORY: &str = "innodb_log_group_home_dir";
 /// Settings that decide how durable a commit is, or what it costs; a version has most of them.
-const SETTINGS: [&str; 43] = [
+pub const SETTINGS: [&str; 43] = [
     "binlog_format",
     "binlog_order_commits",
     "binlog_row_image",

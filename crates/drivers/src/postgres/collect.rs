@@ -46,6 +46,33 @@ const COUNTS: &[(&str, &str)] = &[
     ("pg_stat_replication", "SELECT * FROM pg_stat_replication"),
 ];
 
+/// What shows how durable the commits of a log are that is watched.
+const WATCHED: &[(&str, &str)] = &[
+    (
+        "pg_settings",
+        "SELECT name, pg_catalog.current_setting(name) AS setting, source FROM \
+         pg_catalog.pg_settings",
+    ),
+    (
+        "pg_db_role_setting",
+        "SELECT r.rolname AS role, d.datname AS database, c.setting FROM \
+         pg_catalog.pg_db_role_setting s CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS \
+         c(setting) LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase LEFT JOIN \
+         pg_catalog.pg_roles r ON r.oid = s.setrole ORDER BY 1, 2, 3",
+    ),
+    // The functions of these names are in every version.
+    (
+        "pg_snapshot",
+        "SELECT txid_snapshot_xmax(txid_current_snapshot()) AS next_xid, \
+         txid_snapshot_xmin(txid_current_snapshot()) AS oldest_xid",
+    ),
+    (
+        "pg_stat_slru",
+        "SELECT blks_hit + blks_read AS accesses, stats_reset FROM pg_stat_slru WHERE name IN \
+         ('Subtrans', 'subtransaction')",
+    ),
+];
+
 const WAITS: &str = "SELECT backend_type, state, wait_event_type, wait_event, count(*) AS sessions \
      FROM pg_stat_activity WHERE pid <> pg_backend_pid() GROUP BY 1, 2, 3, 4";
 
@@ -118,6 +145,7 @@ impl ReadServer for ReadPostgres {
         let settings = match moment {
             ReadingMoment::Begin => SETTINGS,
             ReadingMoment::End => &[],
+            ReadingMoment::Watched => WATCHED,
         };
         let mut reading = ServerReading::default();
         for (name, statement) in settings.iter().chain(COUNTS) {
@@ -166,7 +194,7 @@ mod tests {
 
     #[test]
     fn only_what_reads_is_sent() {
-        for (_, statement) in SETTINGS.iter().chain(COUNTS) {
+        for (_, statement) in SETTINGS.iter().chain(COUNTS).chain(WATCHED) {
             assert!(statement.starts_with("SELECT "), "{statement}");
             assert!(!statement.contains(';'), "{statement}");
         }

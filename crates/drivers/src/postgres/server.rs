@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The oldest version, as `server_version_num` has it.
 const VERSION_MIN: u32 = 120_000;
 /// Settings that decide how durable a commit is, or what it costs; a version has most of them.
-const SETTINGS: [&str; 24] = [
+pub const SETTINGS: [&str; 24] = [
     "commit_delay",
     "commit_siblings",
     "data_checksums",

@@ -113,7 +113,6 @@ impl TestServer {
         let fixed = [
             port_setting.as_str(),
             "listen_addresses=127.0.0.1",
-            "fsync=on",
             "autovacuum=off",
             "checkpoint_timeout=1h",
             "shared_buffers=16MB",

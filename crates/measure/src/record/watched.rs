@@ -45,6 +45,9 @@ pub struct WatchedRecord {
     pub filled_bytes: u64,
     /// Calls whose redo no flush had made durable at the end.
     pub not_flushed: u64,
+    /// Time for which the oldest of these waited at the end for a flush to begin, in nanoseconds.
+    #[serde(default)]
+    pub unflushed_ns: Option<u64>,
     /// Events that were read.
     pub events: u64,
     /// Events that were lost.
@@ -57,6 +60,12 @@ pub struct WatchedRecord {
     pub server_writes: Option<u64>,
     /// Flushes that it counted; `None` likewise.
     pub server_flushes: Option<u64>,
+    /// Transactions that wrote redo and committed, at least; `None` where that is not known.
+    #[serde(default)]
+    pub writing_commits: Option<u64>,
+    /// Sessions of the server at one time, at most; `None` likewise.
+    #[serde(default)]
+    pub sessions: Option<u64>,
     /// What is to be known, in words.
     #[serde(deserialize_with = "bounded::names::<_, WATCHED_NOTES_MAX>")]
     pub notes: BTreeSet<String>,
@@ -98,6 +107,10 @@ impl WatchedRecord {
         self.redo_bytes = both(self.redo_bytes, other.redo_bytes);
         self.server_writes = both(self.server_writes, other.server_writes);
         self.server_flushes = both(self.server_flushes, other.server_flushes);
+        self.writing_commits = both(self.writing_commits, other.writing_commits);
+        let most = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        self.sessions = most(self.sessions, other.sessions);
+        self.unflushed_ns = most(self.unflushed_ns, other.unflushed_ns);
         self.notes.extend(other.notes.iter().cloned());
         while self.notes.len() > WATCHED_NOTES_MAX {
             self.notes.pop_last();
@@ -127,6 +140,9 @@ impl WatchedRecord {
             left_out_writes: Some(self.left_out),
             filled_bytes: Some(self.filled_bytes),
             not_flushed: Some(self.not_flushed),
+            unflushed_ns: self.unflushed_ns,
+            writing_commits: self.writing_commits,
+            sessions: self.sessions,
             server_writes: self.server_writes,
             server_flushes: self.server_flushes,
             events: Some(self.events),

@@ -6,6 +6,7 @@
 
 use super::figures::WaitStats;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Bytes of a block in the slow writes and traces of a watched log, whose own blocks are not known.
 pub const WATCHED_BLOCK_BYTES: u64 = 512;
@@ -52,6 +53,14 @@ pub struct WatchedFigures {
     pub filled_bytes: Option<u64>,
     /// Calls that wrote redo which no flush had made durable at the end.
     pub not_flushed: Option<u64>,
+    /// Time for which the oldest of these calls waited, at the end, for a flush of the log to
+    /// begin; 0 while one is in flight.
+    pub unflushed_ns: Option<u64>,
+    /// Transactions that wrote redo and committed, at least, by the growth of the server's
+    /// transaction id; `None` where no server was read, or this does not show it.
+    pub writing_commits: Option<u64>,
+    /// Sessions of the server at one time, at most; `None` likewise.
+    pub sessions: Option<u64>,
     /// Writes of its log that the server itself counted; `None` where it was not read.
     pub server_writes: Option<u64>,
     /// Flushes of its log that the server itself counted; `None` likewise.
@@ -95,8 +104,29 @@ pub struct WatchedFacts {
     /// How processes had its files open when these were looked at, such as `O_RDWR|O_DIRECT`; empty
     /// where none had.
     pub open_flags: Vec<String>,
+    /// Settings of the server that decide how durable a commit is, or what it costs, at the
+    /// beginning; empty where it was not read.
+    pub settings: BTreeMap<String, String>,
+    /// Values at the end of those that were changed meanwhile.
+    pub changed_settings: BTreeMap<String, String>,
+    /// Settings of single roles and databases, which take precedence for their sessions.
+    pub scoped_settings: Vec<ScopedSetting>,
     /// The events of the kernel that were recorded.
     pub events: Vec<String>,
     /// Events of system calls were among them: they slow down every system call of the machine.
     pub traces_system_calls: bool,
+}
+
+/// A setting of a role, of a database, or of a role in a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScopedSetting {
+    /// The role; `None`: all roles.
+    pub role: Option<String>,
+    /// The database; `None`: all databases.
+    pub database: Option<String>,
+    /// The name of the setting.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }

@@ -5,7 +5,6 @@
 //! passes through the one judge before it is stored; a failure keeps what was measured before it.
 //! What it must not know: command lines, terminals, files of results.
 
-use super::neighbours;
 use super::Failure;
 use super::background;
 use super::begin::{begin_events, describe, describe_members, end_events, run_of};
@@ -17,6 +16,7 @@ use super::floor::{self, Allowed, FloorGround};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
 use super::load::CommitApi;
+use super::neighbours;
 use super::placement;
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};

@@ -9,7 +9,7 @@
 //! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
 //! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the
 //! pace of an open loop ([`pace`]), what is recorded of them ([`recorder`]), counted a second time
-//! (`span`) and captured event by event ([`capture`]), who else writes a log there (`neighbours`), one
+//! (`span`) and captured event by event ([`capture`]), logs of others there (`neighbours`), one
 //! row ([`row`]), when a row is to be
 //! doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]), the
 //! raw floor ([`floor`]), also by processor (`placement`).

@@ -1,5 +1,5 @@
-//! Other processes that write their logs on the device of a target, whoever made the target: a
-//! place for a log, a server that will be made there, or a server of others.
+//! Other processes that write their logs on the device of a target: of a place for a log, of a
+//! server that will be made there, and of a server of others.
 //!
 //! Invariant: a log that is only open is no neighbour; the log of the target itself is none either.
 
@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Looks whether a device is free: `busy` watches it for the time in which logs of others on the
-/// volume of `path` are looked at. `own` is the directory of the target's own log. Returns a warning
-/// for the run where the user insisted.
+/// volume of `path` are looked at. `own` is the directory of the target's own log. Returns a
+/// warning for the run where the user insisted.
 ///
 /// # Errors
 /// The refusal, with what to do.

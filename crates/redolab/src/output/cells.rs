@@ -57,7 +57,7 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
     Some(match key {
         "workload" => RowCell::Text(row.workload.clone()),
         "nodes" => RowCell::Count(u64::from(row.nodes)),
-        "jobs" => RowCell::Count(u64::from(row.jobs)),
+        "jobs" => RowCell::count(Some(row.jobs).filter(|n| *n > 0).map(u64::from)),
         "threads" => RowCell::count(row.threads.filter(|n| *n < row.jobs).map(u64::from)),
         "cpu_busy_pct" => RowCell::real(cpu.cpu_busy_pct),
         "cpu_user_pct" => RowCell::real(cpu.cpu_user_pct),

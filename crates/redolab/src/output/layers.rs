@@ -36,9 +36,10 @@ pub fn layers(run: &Run, style: Style) -> Option<String> {
         .filter_map(|row| Some(line(row, &LayerBytes::of(row)?)));
     let victims = ["Commits", "Whole disk flushes/commit", "Whole disk /redo"];
     let (headings, lines) = fit(&HEADINGS, lines.collect(), &victims, style);
-    let mut text = "Bytes per layer: redo, written by the server, written to the whole disk by all \
+    let mut text =
+        "Bytes per layer: redo, written by the server, written to the whole disk by all \
                     programs\n"
-        .to_owned();
+            .to_owned();
     if !lines.is_empty() {
         text.push_str(&draw(&headings, lines, 1, style));
     }

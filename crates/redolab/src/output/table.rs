@@ -10,7 +10,7 @@ pub(super) use super::drawing::{fit, too_wide};
 use super::lines;
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats, problems};
-use measure::words::{label, sanitize};
+use measure::words::{job_cell, label, sanitize};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -161,11 +161,7 @@ fn waits_of(run: &Run, events: &[WaitEvent], style: Style) -> Option<String> {
         let latency = row.commit_latency.as_ref().filter(|s| s.count > 0);
         let has_latency = row.waits.is_empty() && is_all;
         if let Some(stats) = latency.filter(|_| has_latency) {
-            let mut line = vec![
-                label(row),
-                row.jobs.to_string(),
-                "commit latency".to_owned(),
-            ];
+            let mut line = vec![label(row), job_cell(row.jobs), "commit latency".to_owned()];
             line.extend(figures(stats));
             lines.push(line);
         }
@@ -176,7 +172,7 @@ fn waits_of(run: &Run, events: &[WaitEvent], style: Style) -> Option<String> {
             if !is_all && !is_worth_showing(row, stats) {
                 continue;
             }
-            let mut line = vec![label(row), row.jobs.to_string(), event.name().to_owned()];
+            let mut line = vec![label(row), job_cell(row.jobs), event.name().to_owned()];
             line.extend(figures(stats));
             lines.push(line);
         }

@@ -107,7 +107,7 @@ fn times(row: &Row, watched: &WatchedFigures, style: Style) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let (headings, lines) = fit(&headings, lines, &["What"], style);
+    let (headings, lines) = fit(&headings, lines, &["p50", "p99.9"], style);
     draw(&headings, lines, 1, style)
 }
 

@@ -180,7 +180,14 @@ fn doubt(run: &mut Run, row: &Row, watching: &Watching, lost: u64) {
     let writes = row
         .wait(WaitEvent::LogFileParallelWrite)
         .map_or(0, |stats| stats.count);
-    if writes == 0 {
+    if writes == 0 && counts.calls > 0 {
+        // Whether that is long enough to convict is a finding.
+        let what = format!(
+            "{} wrote the log, and no flush made them durable: no log write is complete",
+            measure::words::plural(counts.calls, "call")
+        );
+        validity.add("no_flushes", false, what);
+    } else if writes == 0 {
         let what = "no log write was seen: nothing was committed, or another file is the log";
         validity.add("no_log_writes", true, what);
     } else if writes < LEAST_WRITES {

@@ -161,6 +161,8 @@ pub struct Join {
     /// Flushes that io_uring handed to its workers and that have not begun, oldest first.
     ring: VecDeque<(u64, u64)>,
     devices: Devices,
+    /// When a flush of the log was seen last: its begin, its end, or that its end is lost.
+    flush_seen_ns: u64,
     counts: JoinCounts,
     out: JoinOutput,
 }
@@ -202,6 +204,25 @@ impl Join {
                 .sum::<u64>()
         };
         self.files.values().map(of_file).sum()
+    }
+
+    /// Time for which the oldest of these calls has waited at `now_ns` for a flush of the log to
+    /// begin; 0 while one is in flight. `None` where none waits.
+    #[must_use]
+    pub fn unflushed_ns(&self, now_ns: u64) -> Option<u64> {
+        let waiting = self
+            .files
+            .values()
+            .filter_map(|file| file.unflushed.front());
+        let oldest = waiting.map(|write| write.end_ns).min()?;
+        let syncs = self.tasks.values().filter_map(|task| task.sync.as_ref());
+        let in_flight = syncs.filter(|sync| !sync.is_inner).count() > 0;
+        let since = oldest.max(self.flush_seen_ns);
+        Some(if in_flight {
+            0
+        } else {
+            now_ns.saturating_sub(since)
+        })
     }
 
     /// What came out since the last call.
@@ -271,7 +292,7 @@ impl Join {
     pub fn settle(&mut self, now_ns: u64) {
         let is_old = |begin_ns: u64| begin_ns.saturating_add(LOST_NS) < now_ns;
         let (mut held, mut waiting) = (Vec::new(), Vec::new());
-        let counts = &mut self.counts;
+        let (counts, seen_ns) = (&mut self.counts, &mut self.flush_seen_ns);
         self.tasks.retain(|_, task| {
             if let Some(sync) = task
                 .held
@@ -282,6 +303,12 @@ impl Join {
             let lost = task.buffered.take_if(|w| is_old(w.begin_ns)).is_some();
             let lost_sync = task.sync.take_if(|s| is_old(s.begin_ns));
             counts.without_end += u64::from(lost) + u64::from(lost_sync.is_some());
+            // It may still be in flight.
+            *seen_ns = if lost_sync.is_some() {
+                now_ns
+            } else {
+                *seen_ns
+            };
             waiting.extend(lost_sync.map(|sync| (sync.file, sync.covered)));
             !task.is_idle()
         });

@@ -1,8 +1,8 @@
 //! Following a log until its time is over, its process has ended, or somebody asks: intervals,
 //! events of the store, and the recording at the end.
 
+use super::asked::{SessionCount, counted, grown};
 use super::plan::WatchPlan;
-use super::server::{ServerGrown, ServerTally};
 use super::subject::Subject;
 use super::tally::{SeenEvents, WATCHED_ROW, WatchTally, WatchedSecond};
 use super::watching::{Watching, mono_ns};
@@ -15,7 +15,6 @@ use crate::observe::topology::counted_devices;
 use crate::store::RunWriter;
 use crate::store::events::{EventWriter, RowFacts};
 use drivers::collect::ReadServer;
-use measure::driver::DriverError;
 use measure::record::Recording;
 use measure::{Nanos, WaitEvent};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,7 +24,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 /// How often files and processes are looked at, and a line is printed.
 const SECOND: Duration = Duration::from_secs(1);
 /// Events of this age are in the buffers of all processors.
-const SETTLED_NS: u64 = 5_000_000;
+pub(super) const SETTLED_NS: u64 = 5_000_000;
 
 /// What was seen of a log, when the watching has ended.
 pub(super) struct SeenLog {
@@ -46,22 +45,22 @@ pub(super) fn measure(
     look: &mut dyn FnMut(&WatchedSecond),
     writer: &mut RunWriter,
 ) -> Result<SeenLog, Failure> {
-    let mut events = match plan.events {
-        true => Some(writer.begin_events()?),
-        false => None,
-    };
+    let events = plan.events.then(|| writer.begin_events());
+    let mut events = events.transpose()?;
     let sampler = sampler(&watching.subject)?;
-    let before = counted(server);
     watching.start()?;
     let window = sampler.begin();
     let (zero_ns, zero_utc_ns) = (mono_ns(), utc_ns());
     let mut tally = WatchTally::new((zero_ns, zero_utc_ns), plan.warning, plan.events);
+    // All that the server counts between the readings is watched.
+    let before = counted(server, watching, &mut tally)?;
+    let mut sessions = SessionCount::of(before.as_ref(), watching);
     if let Some(events) = &mut events {
         events.begin_row(facts_of_row(zero_utc_ns));
     }
     let begun = Instant::now();
     let mut seconds = 0;
-    let end_ns = loop {
+    loop {
         std::thread::sleep(DRAIN);
         watching.drain(mono_ns().saturating_sub(SETTLED_NS), &mut tally)?;
         store_events(events.as_mut(), &mut tally);
@@ -71,15 +70,18 @@ pub(super) fn measure(
             .is_some_and(|time| elapsed >= Duration::from_nanos(time.0));
         let ends = is_over || console.interrupt().requested() || watching.has_ended();
         if ends {
-            break watching.stop()?;
+            break;
         }
         if elapsed >= SECOND * (seconds + 1) {
             seconds = u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX);
             watching.look_around(seconds)?;
+            sessions.look(watching);
             let now = Nanos(mono_ns().saturating_sub(zero_ns));
             interval(&mut tally, now, look, writer)?;
         }
-    };
+    }
+    let after = counted(server, watching, &mut tally)?;
+    let end_ns = watching.stop()?;
     watching.drain(u64::MAX, &mut tally)?;
     store_events(events.as_mut(), &mut tally);
     let end = Nanos(end_ns.saturating_sub(zero_ns));
@@ -89,13 +91,10 @@ pub(super) fn measure(
         events.end_row()?;
         writer.end_events(events)?;
     }
-    let (grown, grown_note) = grown(before, server);
-    let lost = watching.losses()?;
-    let seen = SeenEvents {
-        events: watching.events,
-        lost,
-        not_flushed: watching.join.not_flushed(),
-    };
+    sessions.add(after.as_ref());
+    let (grown, grown_note) = grown(before, after, &mut watching.facts);
+    let seen = seen_events(watching, end_ns, sessions.most)?;
+    let lost = seen.lost;
     let counts = watching.join.counts();
     watching.note_counts(&counts);
     let notes = std::mem::take(&mut watching.notes);
@@ -105,6 +104,21 @@ pub(super) fn measure(
         recording,
         lost,
         grown_note,
+    })
+}
+
+/// What became of the events until `end_ns` of the trace's clock.
+fn seen_events(
+    watching: &Watching,
+    end_ns: u64,
+    sessions: Option<u64>,
+) -> Result<SeenEvents, Failure> {
+    Ok(SeenEvents {
+        events: watching.events,
+        lost: watching.losses()?,
+        not_flushed: watching.join.not_flushed(),
+        unflushed_ns: watching.join.unflushed_ns(end_ns),
+        sessions,
     })
 }
 
@@ -157,30 +171,6 @@ fn sampler(subject: &Subject) -> Result<Sampler, Failure> {
     };
     let started = Sampler::start(counters, SECOND);
     started.map_err(Failure::system("starting the sampling thread"))
-}
-
-/// What the server has counted so far; `None` where no server is asked.
-fn counted(server: &mut Option<Box<dyn ReadServer>>) -> Option<Result<ServerTally, DriverError>> {
-    let server = server.as_mut()?;
-    Some(ServerTally::read(&mut **server))
-}
-
-/// What the server counted meanwhile, and why that is unknown.
-fn grown(
-    before: Option<Result<ServerTally, DriverError>>,
-    server: &mut Option<Box<dyn ReadServer>>,
-) -> (ServerGrown, Option<String>) {
-    let Some((before, after)) = before.zip(counted(server)) else {
-        return (ServerGrown::default(), None);
-    };
-    let both = before.and_then(|before| Ok(after?.since(&before)));
-    match both {
-        Ok(grown) => (grown, None),
-        Err(error) => (
-            ServerGrown::default(),
-            Some(format!("The server's own counts are unknown: {error}")),
-        ),
-    }
 }
 
 fn utc_ns() -> u64 {

@@ -10,7 +10,8 @@
 //! | `filters` | which events of the kernel are needed, and their filters |
 //! | `join` | events in, log writes and flushes out: a state machine without I/O |
 //! | `tally` | what comes out, as intervals and a recording |
-//! | `server` | what the server itself counts |
+//! | `server` | what the server itself counts, and how it is set |
+//! | `asked` | asking it at both ends of the watched time |
 //! | `plan` | what to watch, as plain data |
 //! | `watching` | a log that is being watched: its instance of the trace, its files, its events |
 //! | `measured` | following it until the end |
@@ -23,6 +24,7 @@
 //!
 //! What it must not know: command lines, and how a run is shown.
 
+mod asked;
 pub mod canary;
 pub mod conduct;
 mod files;

@@ -1,14 +1,27 @@
-//! What the server itself counts of its commits and its log, where it can be asked: two readings,
-//! in a session that only reads.
+//! What the server itself counts of its commits and its log, and how it is set, where it can be
+//! asked: two readings, in a session that only reads.
 //!
 //! Invariant: what a version does not count, and what went backwards between the readings, is
-//! `None`.
+//! `None`; of transactions that wrote at most those are counted that certainly did.
 
 use drivers::collect::{ReadServer, ReadingMoment, ServerListing, ServerReading};
 use measure::driver::DriverError;
+use measure::run::ScopedSetting;
+use std::collections::BTreeMap;
 
-/// What a server has counted so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Fewer bytes of redo for each transaction are records of commits alone: what they wrote was
+/// temporary or unlogged, and nobody has to wait for that.
+const COMMIT_RECORD_BYTES: u64 = 80;
+/// If less than this part of the transaction ids is left without those of subtransactions and
+/// rollbacks, the rest depends on how late these are counted.
+const LEFT_DIVISOR: u64 = 3;
+/// Settings of roles and databases that are kept, at most.
+const SCOPED_MAX: usize = 1024;
+/// Where settings come from that hold for redolab's own session alone.
+const OWN_SOURCES: [&str; 5] = ["database", "user", "database user", "client", "session"];
+
+/// What a server has counted so far, and how it is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServerTally {
     /// Commits.
     commits: Option<u64>,
@@ -20,6 +33,20 @@ pub(super) struct ServerTally {
     writes: Option<u64>,
     /// Flushes of the log.
     flushes: Option<u64>,
+    /// The id that the next transaction will get.
+    next_xid: Option<u64>,
+    /// All transactions with an older id have ended.
+    oldest_xid: Option<u64>,
+    /// Ids of subtransactions, at most, and since when they are counted.
+    subtransactions: Option<(u64, String)>,
+    /// Rollbacks.
+    rollbacks: Option<u64>,
+    /// Sessions that are connected now.
+    pub(super) sessions: Option<u64>,
+    /// Its settings.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Those of roles and databases.
+    pub(super) scoped: Vec<ScopedSetting>,
 }
 
 /// What a server counted between two readings.
@@ -33,6 +60,8 @@ pub(super) struct ServerGrown {
     pub(super) writes: Option<u64>,
     /// Flushes of the log; `None` also where it counts none, because writes are durable.
     pub(super) flushes: Option<u64>,
+    /// Transactions that wrote redo and committed, at least.
+    pub(super) writing_commits: Option<u64>,
 }
 
 impl ServerTally {
@@ -41,7 +70,7 @@ impl ServerTally {
     /// # Errors
     /// It does not answer.
     pub(super) fn read(server: &mut dyn ReadServer) -> Result<ServerTally, DriverError> {
-        Ok(tally(&server.read(ReadingMoment::End)?))
+        Ok(tally(&server.read(ReadingMoment::Watched)?))
     }
 
     /// What was counted since `before`.
@@ -53,7 +82,23 @@ impl ServerTally {
             redo_bytes: grown(|t| t.position),
             writes: grown(|t| t.writes),
             flushes: grown(|t| t.flushes).filter(|flushes| *flushes > 0),
+            writing_commits: self.writing_commits(before),
         }
+    }
+
+    /// Only a transaction that writes has an id, and so has each of its subtransactions. Both
+    /// rollbacks and commits of transactions that only read are counted with the others.
+    fn writing_commits(&self, before: &ServerTally) -> Option<u64> {
+        let grown = |of: fn(&ServerTally) -> Option<u64>| of(self)?.checked_sub(of(before)?);
+        let ids = self.oldest_xid?.checked_sub(before.next_xid?)?;
+        let (now, then) = (self.subtransactions.as_ref()?, &before.subtransactions);
+        let (then, since) = then.as_ref()?;
+        let subtransactions = now.0.checked_sub(*then).filter(|_| now.1 == *since)?;
+        let others = subtransactions.saturating_add(grown(|t| t.rollbacks)?);
+        let left = ids.saturating_sub(others);
+        let has_redo = grown(|t| t.position)? >= ids.saturating_mul(COMMIT_RECORD_BYTES);
+        let is_known = has_redo && left >= ids / LEFT_DIVISOR;
+        is_known.then_some(left.min(grown(|t| t.commits)?))
     }
 }
 
@@ -64,6 +109,8 @@ fn tally(reading: &ServerReading) -> ServerTally {
         let wanted = [("object", "wal"), ("context", "normal")];
         sum(listing("pg_stat_io")?, column, &wanted)
     };
+    let of_databases = |column: &str| sum(listing("pg_stat_database")?, column, &[]);
+    let xid = |column: &str| sum(listing("pg_snapshot")?, column, &[]);
     let status = |name: &str| {
         let rows = &listing("global_status")?.rows;
         let is_it = |row: &&Vec<Option<String>>| {
@@ -74,12 +121,15 @@ fn tally(reading: &ServerReading) -> ServerTally {
     };
     let lsn = || {
         let listing = listing("pg_lsn")?;
-        let column = column(listing, "insert_lsn")?;
-        position(listing.rows.first()?.get(column)?.as_deref()?)
+        position(&cell(listing, listing.rows.first()?, "insert_lsn")?)
     };
-    let commits = listing("pg_stat_database").and_then(|l| sum(l, "xact_commit", &[]));
+    let subtransactions = || {
+        let listing = listing("pg_stat_slru")?;
+        let since = cell(listing, listing.rows.first()?, "stats_reset");
+        Some((sum(listing, "accesses", &[])?, since.unwrap_or_default()))
+    };
     ServerTally {
-        commits: commits.or_else(|| status("Handler_commit")),
+        commits: of_databases("xact_commit").or_else(|| status("Handler_commit")),
         binlog_commits: status("Binlog_commits"),
         position: lsn().or_else(|| status("Innodb_lsn_current")),
         writes: of_wal("wal_write")
@@ -88,7 +138,50 @@ fn tally(reading: &ServerReading) -> ServerTally {
         flushes: of_wal("wal_sync")
             .or_else(|| of_io("fsyncs"))
             .or_else(|| status("Innodb_os_log_fsyncs")),
+        next_xid: xid("next_xid"),
+        oldest_xid: xid("oldest_xid"),
+        subtransactions: subtransactions(),
+        rollbacks: of_databases("xact_rollback"),
+        sessions: of_databases("numbackends").or_else(|| status("Threads_connected")),
+        settings: settings(&listing),
+        scoped: listing("pg_db_role_setting").map_or_else(Vec::new, scoped),
     }
+}
+
+/// The settings that decide how durable a commit is, or what it costs.
+fn settings<'a>(listing: &impl Fn(&str) -> Option<&'a ServerListing>) -> BTreeMap<String, String> {
+    let postgres = listing("pg_settings").into_iter().flat_map(|listing| {
+        listing.rows.iter().filter_map(|row| {
+            let source = cell(listing, row, "source").unwrap_or_default();
+            let own = OWN_SOURCES.contains(&source.as_str());
+            let name = cell(listing, row, "name")?;
+            let is_meant = !own && drivers::postgres::SETTINGS.contains(&name.as_str());
+            is_meant.then_some((name, cell(listing, row, "setting")?))
+        })
+    });
+    let mariadb = listing("global_variables").into_iter().flat_map(|listing| {
+        listing.rows.iter().filter_map(|row| {
+            let name = cell(listing, row, "Variable_name")?;
+            let is_meant = drivers::mariadb::SETTINGS.contains(&name.as_str());
+            is_meant.then_some((name, cell(listing, row, "Value")?))
+        })
+    });
+    postgres.chain(mariadb).collect()
+}
+
+fn scoped(listing: &ServerListing) -> Vec<ScopedSetting> {
+    let each = listing.rows.iter().filter_map(|row| {
+        let setting = cell(listing, row, "setting")?;
+        let (name, value) = setting.split_once('=')?;
+        let is_meant = drivers::postgres::SETTINGS.contains(&name);
+        is_meant.then(|| ScopedSetting {
+            role: cell(listing, row, "role"),
+            database: cell(listing, row, "database"),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        })
+    });
+    each.take(SCOPED_MAX).collect()
 }
 
 fn column(listing: &ServerListing, name: &str) -> Option<usize> {
@@ -98,19 +191,21 @@ fn column(listing: &ServerListing, name: &str) -> Option<usize> {
         .position(|column| column.name == name)
 }
 
+/// A cell of a row, by the name of its column.
+fn cell(listing: &ServerListing, row: &[Option<String>], name: &str) -> Option<String> {
+    row.get(column(listing, name)?).cloned().flatten()
+}
+
 /// The sum of a column over the rows in which other columns have these values; `None` where there
 /// is no such column or no number in it.
 fn sum(listing: &ServerListing, name: &str, wanted: &[(&str, &str)]) -> Option<u64> {
-    let at = column(listing, name)?;
-    let cell = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten();
     let fits = |row: &&Vec<Option<String>>| {
-        wanted.iter().all(|(name, value)| {
-            let text = column(listing, name).and_then(|at| cell(row, at));
-            text.as_deref() == Some(*value)
-        })
+        wanted
+            .iter()
+            .all(|(name, value)| cell(listing, row, name).as_deref() == Some(*value))
     };
     let rows = listing.rows.iter().filter(fits);
-    let numbers = rows.filter_map(|row| cell(row, at)?.parse::<u64>().ok());
+    let numbers = rows.filter_map(|row| cell(listing, row, name)?.parse::<u64>().ok());
     numbers.fold(None, |sum: Option<u64>, n| {
         Some(sum.unwrap_or(0).saturating_add(n))
     })
@@ -183,6 +278,110 @@ mod tests {
             ServerTally::default().since(&before),
             ServerGrown::default()
         );
+    }
+
+    /// A reading with these counts: the next and the oldest transaction id, subtransactions,
+    /// commits, rollbacks, and the position of the log.
+    fn ids(
+        [next, oldest, subs, commits, rollbacks]: [u64; 5],
+        lsn: &str,
+        reset: &str,
+    ) -> ServerTally {
+        let text = |n: u64| n.to_string();
+        let row = |cells: &[String]| cells.iter().cloned().map(Some).collect::<Vec<_>>();
+        let one = |name, columns: &[&str], cells: &[String]| ServerListing {
+            rows: vec![row(cells)],
+            ..listing(name, columns, &[])
+        };
+        tally(&ServerReading {
+            listings: vec![
+                one("pg_lsn", &["insert_lsn"], &[lsn.to_owned()]),
+                one(
+                    "pg_snapshot",
+                    &["next_xid", "oldest_xid"],
+                    &[text(next), text(oldest)],
+                ),
+                one(
+                    "pg_stat_slru",
+                    &["accesses", "stats_reset"],
+                    &[text(subs), reset.to_owned()],
+                ),
+                one(
+                    "pg_stat_database",
+                    &["xact_commit", "xact_rollback"],
+                    &[text(commits), text(rollbacks)],
+                ),
+            ],
+            refused: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn only_commits_that_certainly_wrote_are_counted_as_such() {
+        let before = ids([1_000, 990, 50, 500, 5], "0/0", "a");
+        let since = |counts, lsn, reset| ids(counts, lsn, reset).since(&before).writing_commits;
+        // 2,000 ids, of which 3 still run: each was a commit.
+        assert_eq!(
+            since([3_000, 2_997, 50, 2_490, 5], "0/100000", "a"),
+            Some(1_990)
+        );
+        // As many commits that only read beside one transaction of 1,000 subtransactions.
+        assert_eq!(
+            since([2_001, 2_001, 1_050, 99_500, 5], "0/100000", "a"),
+            None
+        );
+        // A few subtransactions and rollbacks are none of them.
+        assert_eq!(
+            since([3_000, 3_000, 550, 9_500, 105], "0/100000", "a"),
+            Some(1_400)
+        );
+        // Transactions that only read have no id.
+        assert_eq!(
+            since([1_000, 1_000, 50, 99_500, 5], "0/100000", "a"),
+            Some(0)
+        );
+        // Temporary and unlogged tables: nothing but the records of the commits.
+        assert_eq!(since([3_000, 3_000, 50, 2_500, 5], "0/13880", "a"), None);
+        // One transaction runs since before the beginning; statistics were reset.
+        assert_eq!(since([3_000, 900, 50, 2_500, 5], "0/100000", "a"), None);
+        assert_eq!(since([3_000, 3_000, 60, 2_500, 5], "0/100000", "b"), None);
+    }
+
+    #[test]
+    fn settings_are_the_servers_own_and_those_of_roles_and_databases() {
+        let found = tally(&ServerReading {
+            listings: vec![
+                listing(
+                    "pg_settings",
+                    &["name", "setting", "source"],
+                    &[
+                        &["fsync", "off", "configuration file"],
+                        &["synchronous_commit", "off", "user"],
+                        &["work_mem", "4MB", "default"],
+                    ],
+                ),
+                listing(
+                    "pg_db_role_setting",
+                    &["role", "database", "setting"],
+                    &[
+                        &["app", "", "synchronous_commit=off"],
+                        &["", "shop", "work_mem=8MB"],
+                    ],
+                ),
+            ],
+            refused: Vec::new(),
+        });
+        assert_eq!(
+            found.settings,
+            [("fsync".to_owned(), "off".to_owned())].into()
+        );
+        let app = ScopedSetting {
+            role: Some("app".to_owned()),
+            database: None,
+            name: "synchronous_commit".to_owned(),
+            value: "off".to_owned(),
+        };
+        assert_eq!(found.scoped, [app]);
     }
 
     #[test]

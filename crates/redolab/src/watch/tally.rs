@@ -189,10 +189,11 @@ impl WatchTally {
         watched.other_flushes = counts.other_flushes;
         watched.left_out = counts.left_out;
         watched.filled_bytes = counts.filled_bytes;
-        watched.not_flushed = seen.not_flushed;
+        (watched.not_flushed, watched.unflushed_ns) = (seen.not_flushed, seen.unflushed_ns);
         (watched.events, watched.lost) = (seen.events, seen.lost);
         (watched.commits, watched.redo_bytes) = (grown.commits, grown.redo_bytes);
         (watched.server_writes, watched.server_flushes) = (grown.writes, grown.flushes);
+        (watched.writing_commits, watched.sessions) = (grown.writing_commits, seen.sessions);
         watched.notes.extend(notes);
         made.events = self.keeps_events.then_some(CapturedEvents {
             log_file_syncs: 0,
@@ -215,6 +216,10 @@ pub(super) struct SeenEvents {
     pub(super) lost: u64,
     /// Calls whose redo no flush had made durable at the end.
     pub(super) not_flushed: u64,
+    /// Time for which the oldest of these waited for a flush to begin.
+    pub(super) unflushed_ns: Option<u64>,
+    /// Sessions of the server at one time, at most.
+    pub(super) sessions: Option<u64>,
 }
 
 #[cfg(test)]
@@ -268,7 +273,7 @@ mod tests {
         let seen = SeenEvents {
             events: 40,
             lost: 1,
-            not_flushed: 0,
+            ..SeenEvents::default()
         };
         let end = Nanos::from_secs(1);
         let made = tally.recording(end, &counts, seen, ServerGrown::default(), []);

@@ -248,8 +248,8 @@ impl Watching {
         }
         if counts.without_end > 0 {
             self.notes.insert(format!(
-                "{} of which the end was not seen are in no figure.",
-                measure::words::plural(counts.without_end, "write or flush")
+                "{} writes and flushes of which the end was not seen are in no figure.",
+                measure::words::count(counts.without_end)
             ));
         }
         if self.wanted.traces_system_calls() {

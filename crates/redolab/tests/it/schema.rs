@@ -66,7 +66,10 @@ fn a_run_with_nothing_optional_is_valid() {
 
 #[test]
 fn every_kind_of_target_and_workload_is_valid() {
-    use measure::run::{DatabaseFacts, ImportedFacts, ImportedWorkload, TargetFacts, WorkloadInfo};
+    use measure::run::{
+        DatabaseFacts, ImportedFacts, ImportedWorkload, ScopedSetting, TargetFacts, WatchedFacts,
+        WorkloadInfo,
+    };
     let validator = schema("run-2.schema.json");
     let mut run = crate::common::full_run("r", &crate::common::histogram(1, 5_000));
     let database = DatabaseFacts {
@@ -80,10 +83,18 @@ fn every_kind_of_target_and_workload_is_valid() {
     let imported = ImportedFacts {
         evidence: vec!["oracle-trace".to_owned()],
     };
+    let off = || [("fsync".to_owned(), "off".to_owned())].into();
+    let watched = WatchedFacts {
+        settings: off(),
+        changed_settings: off(),
+        scoped_settings: vec![ScopedSetting::default()],
+        ..WatchedFacts::default()
+    };
     let names = vec!["pid 7".to_owned()];
     for (facts, workload) in [
         (TargetFacts::Unknown, WorkloadInfo::Unknown),
         (TargetFacts::Database(database), run.workload.clone()),
+        (TargetFacts::Watched(watched), run.workload.clone()),
         (
             TargetFacts::Imported(imported),
             WorkloadInfo::Imported(ImportedWorkload { names }),

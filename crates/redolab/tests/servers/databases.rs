@@ -213,8 +213,15 @@ fn another_log_on_the_device_of_a_server_is_seen() {
         });
         let done = place.run(&on);
         stop.store(true, std::sync::atomic::Ordering::SeqCst);
-        done.expect(2, &["another process has its log on this device", "--allow-busy"]);
-        assert!(done.err.contains(&named) || done.err.contains("more"), "{}", done.err);
+        done.expect(
+            2,
+            &["another process has its log on this device", "--allow-busy"],
+        );
+        assert!(
+            done.err.contains(&named) || done.err.contains("more"),
+            "{}",
+            done.err
+        );
     });
 }
 
@@ -353,6 +360,21 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         let html = std::fs::read_to_string(place.path().join("run.html")).expect("written");
         assert!(html.contains("Bytes per layer") && html.contains(expected_id(&run)));
     }
+}
+
+/// In what a check or a run reports of a server, as in what `watch` does.
+#[test]
+fn a_server_that_cannot_repair_torn_pages_is_cautioned() {
+    let Some(server) = server_of(&["full_page_writes=off"]) else {
+        return;
+    };
+    let place = Place::new();
+    let address = server.socket_address("redo");
+    let on = ["run", "--on", address.as_str(), "--format", "json"];
+    let run = place.run(&[&on[..], &ROWS].concat()).json();
+    let torn = ("server.torn_pages".to_owned(), "caution".to_owned());
+    let good = ("server.acknowledgement".to_owned(), "good".to_owned());
+    assert_eq!(of_server(&run), [torn, good]);
 }
 
 fn expected_id(run: &Value) -> &str {

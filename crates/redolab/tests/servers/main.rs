@@ -18,3 +18,4 @@ mod secrets;
 mod turn;
 mod watch;
 mod watch_files;
+mod watch_verdicts;

@@ -3,7 +3,7 @@
 //!
 //! `REDOLAB_WATCH_RUNS` repeats each (`cargo xtask prove watched`).
 
-use crate::databases::server as postgres;
+use crate::databases::{of_server, server as postgres};
 use crate::harness::{Place, Running, is_root, schema_problems, skipped};
 use crate::mariadb::server as mariadb;
 use crate::turn::InTurn;
@@ -153,7 +153,19 @@ fn commit_on_postgres(server: &postgres::TestServer) {
     server.psql(&one.repeat(COMMITS)).expect("committed");
 }
 
-fn pid(pid: Pid) -> String {
+/// Neither its counts nor its settings convict it.
+pub fn expect_acquitted(run: &Value) {
+    let found = of_server(run);
+    let is_good = |(_, weight): &(String, String)| weight == "good" || weight == "info";
+    assert!(found.iter().all(is_good), "{found:?}");
+    assert_eq!(
+        run["verdict"]["durability"], "unverified",
+        "{}",
+        run["verdict"]
+    );
+}
+
+pub fn pid(pid: Pid) -> String {
     pid.as_raw_nonzero().to_string()
 }
 
@@ -221,6 +233,12 @@ fn writes_and_flushes_of_postgres_are_those_that_it_counts() {
         assert_eq!(run["target"]["product"], "PostgreSQL");
         assert_eq!(run["target"]["traces_system_calls"], true);
         assert_eq!(run["verdict"]["scope"]["watched"], true);
+        assert_eq!(run["target"]["settings"]["fsync"], "on");
+        assert!(
+            count(&watched["writing_commits"]) + 10 >= COMMITS as u64,
+            "{watched}"
+        );
+        expect_acquitted(&run);
         expect_same_when_imported(&place, row);
     }
 }
@@ -264,6 +282,7 @@ fn each_write_of_postgres_with_open_datasync_is_durable_by_itself() {
             watched["flush"]["count"], watched["write_calls"],
             "within each write"
         );
+        expect_acquitted(&run);
     }
 }
 
@@ -327,6 +346,7 @@ fn log_writes_of_mariadb_are_those_that_it_counts() {
         assert!(flushes <= last[1] - before[1], "{flushes} flushes");
         assert!(flushes + 20 >= after[1] - inside[1], "{flushes} flushes");
         bounds(2).expect("commits", count(&row["commits"]));
+        expect_acquitted(&run);
         assert_eq!(run["target"]["product"], "InnoDB");
         assert_eq!(run["target"]["traces_system_calls"], false);
         assert!(

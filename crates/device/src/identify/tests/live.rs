@@ -1,9 +1,7 @@
 //! This machine, walked. What needs root or loop devices is skipped where it is missing, and
 //! says so; what it makes is removed, on failure too.
 
-use crate::identify::{
-    Dev, Holders, OpenLogs, Place, all, device_of, holders, stack_of, volume,
-};
+use crate::identify::{Dev, Holders, OpenLogs, Place, all, device_of, holders, stack_of, volume};
 use measure::stack::{LayerKind, Stack};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -153,7 +151,10 @@ fn a_log_that_is_only_open_is_not_written() {
     assert_eq!(own(open.written_since()), [] as [PathBuf; 0]);
     // Time stamps of files are as coarse as the kernel's tick.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let mut file = std::fs::File::options().write(true).open(&used).expect("there");
+    let mut file = std::fs::File::options()
+        .write(true)
+        .open(&used)
+        .expect("there");
     file.write_all(b"x").expect("written");
     assert_eq!(own(open.written_since()), [used.as_path()]);
     let opened = OpenLogs::of(&scratch.0).expect("it exists");

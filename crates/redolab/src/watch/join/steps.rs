@@ -148,6 +148,7 @@ impl Join {
             state.unflushed.extend(sync.covered.drain(..));
             return;
         }
+        self.flush_seen_ns = self.flush_seen_ns.max(at);
         let mut waiting = VecDeque::new();
         for write in state.unflushed.drain(..) {
             match write.end_ns <= at {
@@ -173,6 +174,7 @@ impl Join {
             return;
         }
         let took = at.saturating_sub(sync.begin_ns);
+        self.flush_seen_ns = self.flush_seen_ns.max(at);
         let state = self.files.get_mut(&sync.file);
         if sync.is_inner {
             let direct = task.direct;

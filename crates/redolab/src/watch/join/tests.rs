@@ -537,3 +537,35 @@ proptest! {
         prop_assert!(out.writes.iter().all(is_within));
     }
 }
+
+#[test]
+fn a_write_waits_for_a_flush_to_begin() {
+    let at = |join: &Join, us: u64| join.unflushed_ns(us * 1000).map(|ns| ns / 1000);
+    let written = [(A, begin(0)), (A, end(4096, 4096, false))];
+    let mut join = join();
+    assert_eq!(at(&join, 50), None, "nothing was written");
+    all(&mut join, &written);
+    assert_eq!(at(&join, 50), Some(48), "since the end of the write");
+    // One that is in flight will make it durable, or began before it and shows that somebody does.
+    let mut flushing = self::join();
+    let events = [
+        &written[..],
+        &[(B, sync()), (A, begin(4096)), (A, end(8192, 4096, false))],
+    ];
+    all(&mut flushing, &events.concat());
+    assert_eq!((flushing.not_flushed(), at(&flushing, 50)), (1, Some(0)));
+    flushing.step(&TimedEvent {
+        at_ns: 20_000,
+        tid: B,
+        event: synced(),
+    });
+    assert_eq!(at(&flushing, 50), Some(30), "since the end of the flush");
+    // At the end of the watching it is given up, and may have been in flight.
+    let mut ended = self::join();
+    all(&mut ended, &events.concat());
+    ended.settle(u64::MAX);
+    assert_eq!((ended.not_flushed(), at(&ended, 50)), (2, Some(0)));
+    let mut durable = self::join();
+    all(&mut durable, &[(A, begin(0)), (A, end(4096, 4096, true))]);
+    assert_eq!(at(&durable, 50), None, "durable by itself");
+}
