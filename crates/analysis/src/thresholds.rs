@@ -218,6 +218,8 @@ thresholds! {
     unflushed_after_flush_s,
     /// Transactions that wrote, for each flush and session.
     commits_per_flush_and_session,
+    /// Share of power cuts with a loss, at 95 %, that a tested stack may have at most.
+    cuts_bound_pct,
     /// Capacity above the need.
     headroom_pct,
 }
@@ -281,6 +283,7 @@ const SHARES: &[&str] = &[
     "placement_wait_pct",
     "decay_pct",
     "step_pct",
+    "cuts_bound_pct",
 ];
 
 fn sensible(name: &str, value: f64) -> Result<(), String> {

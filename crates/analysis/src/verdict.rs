@@ -7,13 +7,18 @@
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::production::shown;
-use crate::findings::{BUCKET, DECLARED, FAST_FLUSH, FindingAxis, REFUTED, TESTED, axis};
+use crate::findings::{
+    BUCKET, DECLARED, FAST_FLUSH, FindingAxis, LOSS_PER_CUT, REFUTED, SHOWN_CUTS, TESTED, axis,
+    declarers,
+};
 use crate::rows::{COMMITS, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::{
     Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
 };
+use measure::power_test::loss_bound;
 use measure::run::{Origin, Run};
+use measure::words;
 
 /// The verdict on `run` from its `findings`, for `need`; `scope` says what it rests on, and is
 /// completed with what was not judged.
@@ -33,7 +38,9 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
         }
     }
     let reasons = reasons(findings);
-    let summary = summary(run, answer, durability, performance, &reasons);
+    let (durability_basis, loss_per_cut_below) = basis(run, findings, durability);
+    let proven = durability_basis.as_deref().unwrap_or_default();
+    let summary = summary(run, answer, (durability, proven), performance, &reasons);
     Verdict {
         answer,
         durability,
@@ -41,6 +48,8 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
         scope,
         reasons,
         summary,
+        durability_basis,
+        loss_per_cut_below,
     }
 }
 
@@ -101,6 +110,27 @@ fn durability(findings: &[Finding]) -> Durability {
         Durability::Declared
     } else {
         Durability::Unverified
+    }
+}
+
+/// What a word of durability rests on, and the bound where cuts tested it.
+fn basis(run: &Run, findings: &[Finding], durability: Durability) -> (Option<String>, Option<f64>) {
+    match durability {
+        Durability::Tested => {
+            let found = findings.iter().find(|f| f.id == TESTED);
+            let number = |name: &str| {
+                let numbers = &found?.numbers;
+                numbers.iter().find(|(of, _)| of == name).map(|n| n.1)
+            };
+            // As many as the finding counted.
+            let cuts = number(SHOWN_CUTS).unwrap_or(0.0) as u64;
+            let bound = words::percent(loss_bound(cuts) * 100.0);
+            let cuts = words::plural(cuts, "cut");
+            let words = format!("{cuts}: below {bound} per cut");
+            (Some(words), number(LOSS_PER_CUT))
+        }
+        Durability::Declared => (Some(declarers(&run.target.stack)), None),
+        Durability::Unverified | Durability::Volatile | Durability::Refuted => (None, None),
     }
 }
 
@@ -275,7 +305,7 @@ const SOAK_S: f64 = 45.0 * 60.0;
 fn summary(
     run: &Run,
     answer: Answer,
-    durability: Durability,
+    (durability, proven): (Durability, &str),
     performance: Performance,
     reasons: &[Finding],
 ) -> String {
@@ -334,7 +364,9 @@ fn summary(
             format!("Conditional: {condition}; {figures}.")
         }
         Answer::Yes => {
-            format!("Yes: acknowledged commits survive power loss ({durability}); {figures}.")
+            format!(
+                "Yes: acknowledged commits survive power loss ({durability}, {proven}); {figures}."
+            )
         }
     }
 }

@@ -275,7 +275,7 @@ fn the_summary_fits_a_ticket() {
     let mut run = clean_run();
     assert_eq!(
         judge(&run).summary,
-        "Yes: acknowledged commits survive power loss (declared); up to 40,000 commits/s at p99 \
+        "Yes: acknowledged commits survive power loss (declared, by the drive's own report); up to 40,000 commits/s at p99 \
          under 1 ms; up to 900 MB/s of redo."
     );
     run.target.stack.hypervisor = Some("KVM".into());

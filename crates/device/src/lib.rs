@@ -4,7 +4,8 @@
 //! ([`Region`]), back ends over files (calls that block, and io_uring), raw block devices with the
 //! rules that keep them from being overwritten by mistake (`raw`), the null device, the fault
 //! device, stripes over several devices, the pool of workers that makes a queue of many out of
-//! queues that block, and `identify`, which walks the storage stack below a path.
+//! queues that block, `identify`, which walks the storage stack below a path, and `presence`, which
+//! reports whether its devices were away or lost their power.
 //!
 //! What it must not know: redo blocks, records, commits, who writes or why.
 
@@ -19,6 +20,7 @@ pub mod null;
 pub mod open_flags;
 pub mod placement;
 pub mod pool;
+pub mod presence;
 pub mod probe;
 pub mod queue;
 pub mod raw;

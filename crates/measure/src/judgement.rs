@@ -201,6 +201,23 @@ pub struct Verdict {
     pub reasons: Vec<Finding>,
     /// One sentence for a ticket.
     pub summary: String,
+    /// What the word of the first axis rests on: who declares it, how many cuts tested it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability_basis: Option<String>,
+    /// Where durability is tested: upper bound of the share of power cuts with a loss, at 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_per_cut_below: Option<f64>,
+}
+
+impl Verdict {
+    /// The first axis with what it rests on.
+    #[must_use]
+    pub fn durability_in_words(&self) -> String {
+        match &self.durability_basis {
+            Some(basis) => format!("{} ({basis})", self.durability),
+            None => self.durability.word().to_owned(),
+        }
+    }
 }
 
 /// The need that the user stated.

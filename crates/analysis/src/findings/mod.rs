@@ -36,6 +36,8 @@ mod validity;
 mod watched_log;
 
 pub use little::is_sampled;
+pub(crate) use power_cuts::{LOSS_PER_CUT, SHOWN_CUTS};
+pub(crate) use protection::declarers;
 pub use space::cache_resident;
 
 use crate::thresholds::Thresholds;
@@ -92,7 +94,7 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     server::collect(run, t, &mut notes);
     layers::collect(run, &mut notes);
     cache::collect(run, t, &mut notes);
-    power_cuts::collect(run, &mut notes);
+    power_cuts::collect(run, t, &mut notes);
     block::collect(run, &mut notes);
     need::collect(run, t, &mut notes);
     explain::collect(run, &mut notes);

@@ -7,52 +7,55 @@
 use super::catalogue;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
-use measure::power_test::{OtherStackSeries, PowerTestSeries, loss_bound};
+use crate::thresholds::{Limit, Thresholds};
+use measure::power_test::{
+    OtherStackSeries, PowerTestSeries, PowerTestStanding, below, cuts_for, loss_bound,
+};
 use measure::run::Run;
+use measure::words;
 
 /// Changes that are named in a claim; the others are counted.
 const CHANGES_NAMED: usize = 3;
 
-pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let Some(evidence) = &run.power_tests else {
         return;
     };
+    let limit = &t.cuts_bound_pct;
     if let Some(same) = &evidence.same {
-        notes.push(of_this_stack(same));
+        notes.push(of_this_stack(same, limit));
     }
     let is_settled = evidence
         .same
         .as_ref()
-        .is_some_and(|same| same.cuts > 0 || !same.passed());
+        .is_some_and(|same| same.standing(limit.value) != PowerTestStanding::PartlyTested);
     if !is_settled {
         notes.extend(evidence.others.iter().map(of_another_stack));
     }
 }
 
-fn of_this_stack(series: &PowerTestSeries) -> Note {
-    let (kinds, host) = (series.kinds_in_words(), host(series));
-    if !series.passed() {
-        let claim = format!(
-            "A power test lost acknowledged writes on this stack: {} ({kinds}{host}).",
-            series.sentence()
-        );
-        return numbers(Note::of(&catalogue::DURABILITY_REFUTED, Bad, claim), series)
-            .number("lost", series.lost as f64)
-            .number("cuts_with_loss", series.refuted_cuts as f64);
+fn of_this_stack(series: &PowerTestSeries, limit: &Limit) -> Note {
+    match series.standing(limit.value) {
+        PowerTestStanding::Refuted => {
+            let claim = format!(
+                "A power test lost acknowledged writes on this stack: {} ({}{}).",
+                series.sentence(),
+                series.kinds_in_words(),
+                host(series)
+            );
+            numbers(Note::of(&catalogue::DURABILITY_REFUTED, Bad, claim), series)
+                .number("lost", series.lost as f64)
+                .number("cuts_with_loss", series.refuted_cuts as f64)
+        }
+        PowerTestStanding::Tested => tested(series, limit),
+        PowerTestStanding::PartlyTested => partly_tested(series, limit),
     }
-    if series.cuts == 0 {
-        let claim = format!(
-            "A power test lost nothing on this stack, but its cuts ({kinds}{host}) did not take the \
-             power from every cache: {}.",
-            series.sentence()
-        );
-        return numbers(
-            Note::of(&catalogue::DURABILITY_PARTLY_TESTED, Info, claim),
-            series,
-        );
-    }
+}
+
+fn tested(series: &PowerTestSeries, limit: &Limit) -> Note {
     let of_power = PowerTestSeries {
         other_cuts: 0,
+        by_word: Some(0),
         acknowledgements: series.acknowledgements_of_cuts,
         kinds: series
             .kinds
@@ -63,17 +66,57 @@ fn of_this_stack(series: &PowerTestSeries) -> Note {
         ..series.clone()
     };
     let claim = format!(
-        "A power test lost no acknowledged write on this stack: {} (cuts of {}{host}; device: {}).",
+        "A power test lost no acknowledged write on this stack: {} (cuts of {}{}; device: {}).",
         of_power.sentence(),
         of_power.kinds_in_words(),
+        host(series),
         series.stack.identity.in_words()
     );
-    numbers(
-        Note::of(&catalogue::DURABILITY_TESTED, Good, claim),
-        &of_power,
-    )
-    .number("loss_per_cut_below", loss_bound(of_power.cuts))
+    let note = Note::of(&catalogue::DURABILITY_TESTED, Good, claim);
+    bounded(numbers(note, &of_power), &of_power, limit)
 }
+
+fn partly_tested(series: &PowerTestSeries, limit: &Limit) -> Note {
+    let (kinds, host) = (series.kinds_in_words(), host(series));
+    let lacks = match series.cuts {
+        0 => "in none of its cuts is a loss of power of every cache shown",
+        _ => "its cuts of the power are too few",
+    };
+    let claim = format!(
+        "A power test lost nothing on this stack, but {lacks} ({kinds}{host}): {}.",
+        series.sentence()
+    );
+    let note = Note::of(&catalogue::DURABILITY_PARTLY_TESTED, Info, claim);
+    let note = bounded(numbers(note, series), series, limit);
+    match cuts_for(limit.value) {
+        None => note,
+        Some(cuts) => note.advice(format!(
+            "Repeat the power test with {} of the host's or the device's power ({}), and let serve \
+             --cut switch it (redolab powertest).",
+            words::plural(cuts, "cut"),
+            below(cuts)
+        )),
+    }
+}
+
+/// The bound of the cuts that evidence shows, and the threshold.
+fn bounded(note: Note, series: &PowerTestSeries, limit: &Limit) -> Note {
+    let words = format!(
+        "at most {} of cuts with a loss",
+        words::percent(limit.value)
+    );
+    note.number(SHOWN_CUTS, series.cuts as f64)
+        .maybe(
+            LOSS_PER_CUT,
+            (series.cuts > 0).then(|| loss_bound(series.cuts)),
+        )
+        .limit(words, limit)
+}
+
+/// Name of the number of cuts that evidence shows.
+pub(crate) const SHOWN_CUTS: &str = "shown_cuts";
+/// Name of the number that is the bound.
+pub(crate) const LOSS_PER_CUT: &str = "loss_per_cut_below";
 
 fn of_another_stack(other: &OtherStackSeries) -> Note {
     let series = &other.series;
@@ -143,6 +186,29 @@ mod tests {
             stack: StackFingerprint::of(&run.target.stack, Some(method)),
             notes: Vec::new(),
             first_lost: None,
+            evidence: Some(shown(cut)),
+        }
+    }
+
+    /// What shows a cut of that kind.
+    fn shown(cut: CutKind) -> CutEvidence {
+        let started = |id: &str| MachineState {
+            boot_id: Some(id.to_owned()),
+            ..MachineState::default()
+        };
+        let goes_on = cut.keeps_the_machine_up();
+        CutEvidence {
+            before: started("1"),
+            after: started(if goes_on { "1" } else { "2" }),
+            failure: goes_on.then(|| WriteFailure {
+                error: "a flush failed".to_owned(),
+                device_answered: Some(cut != CutKind::DevicePower),
+            }),
+            switched: (cut == CutKind::HostPower).then(|| SwitchRecord {
+                at: "2026-11-24T10:01:00.000Z".to_owned(),
+                program: "power-cycle".to_owned(),
+            }),
+            closed: false,
         }
     }
 
@@ -181,7 +247,7 @@ mod tests {
     #[test]
     fn only_cuts_that_lose_every_cache_make_durability_tested() {
         let run = tested_run();
-        let passed = |cut| vec![cycle(&run, LossClass::NothingLost, cut, "direct"); 4];
+        let passed = |cut| vec![cycle(&run, LossClass::NothingLost, cut, "direct"); 20];
         for (cut, id, durability, answer) in [
             (CutKind::HostPower, TESTED, Durability::Tested, Answer::Yes),
             (
@@ -207,6 +273,80 @@ mod tests {
             assert_eq!(after(&passed(cut)), expected, "{cut}");
         }
         assert_eq!(after(&[]).1, Durability::Unverified);
+    }
+
+    /// One cut, and cuts that the operator states, are partly tested: 19 are too few for the
+    /// default bound, a looser one is a threshold.
+    #[test]
+    fn few_cuts_and_stated_cuts_are_partly_tested() {
+        let run = tested_run();
+        let passed = cycle(&run, LossClass::NothingLost, CutKind::DevicePower, "direct");
+        let mut stated = passed.clone();
+        stated.evidence = None;
+        let restart = |id: &str| MachineState {
+            boot_id: Some(id.to_owned()),
+            ..MachineState::default()
+        };
+        let mut restarted = cycle(&run, LossClass::NothingLost, CutKind::HostPower, "direct");
+        restarted.evidence = Some(CutEvidence {
+            before: restart("1"),
+            after: restart("2"),
+            ..CutEvidence::default()
+        });
+        for (cycle, count) in [
+            (&passed, 1),
+            (&passed, 19),
+            (&stated, 200),
+            (&restarted, 200),
+        ] {
+            let (ids, durability, answer) = after(&vec![cycle.clone(); count]);
+            assert_eq!(ids, ["durability.partly_tested"], "{count}");
+            assert_eq!(
+                (durability, answer),
+                (Durability::Unverified, Answer::Conditional)
+            );
+        }
+        let mut run = tested_run();
+        let now = StackFingerprint::of(&run.target.stack, Some("direct"));
+        run.power_tests = PowerTestEvidence::of(&now, &vec![passed; 3]);
+        let looser = Thresholds::parse("cuts_bound_pct = 70").expect("valid");
+        let of = |t: &Thresholds| {
+            let found = findings(&run, t);
+            verdict(&run, &found, &run.need, Scope::default())
+        };
+        assert_eq!(
+            of(&Thresholds::default()).durability,
+            Durability::Unverified
+        );
+        let tested = of(&looser);
+        assert_eq!(tested.durability, Durability::Tested);
+        assert_eq!(
+            tested.durability_in_words(),
+            "tested (3 cuts: below 63.2 % per cut)"
+        );
+        let bound = tested.loss_per_cut_below.expect("it is tested");
+        assert!((bound - loss_bound(3)).abs() < 1e-12);
+    }
+
+    /// Files that were removed while nothing was cut refute nothing.
+    #[test]
+    fn a_loss_without_a_cut_is_no_evidence() {
+        let run = tested_run();
+        let mut removed = cycle(&run, LossClass::TailLost, CutKind::DevicePower, "direct");
+        let mounted = MachineState {
+            boot_id: Some("1".to_owned()),
+            mount: Some(MountState {
+                id: 7,
+                namespace: "mnt:[1]".to_owned(),
+            }),
+            ..MachineState::default()
+        };
+        removed.evidence = Some(CutEvidence {
+            before: mounted.clone(),
+            after: mounted,
+            ..CutEvidence::default()
+        });
+        assert_eq!(after(&[removed]).0, Vec::<String>::new());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! data at rest alone, which many consumer drives have, is not enough and is not listed.
 
 use super::catalogue;
-use super::disk::{DiskBacking, behind, named};
+use super::disk::{DiskBacking, behind, disks, named};
 use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
@@ -64,8 +64,29 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
 
 /// Nothing in a disk's cache is lost with the power, as the drive or somebody else declares.
 pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
-    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == DiskBacking::Plain;
-    by_itself || shelter(stack, disk).is_some()
+    is_without_cache(disk) || shelter(stack, disk).is_some()
+}
+
+fn is_without_cache(disk: &Layer) -> bool {
+    disk.drive_write_cache == Some(false) && behind(disk) == DiskBacking::Plain
+}
+
+/// Whose word the declarations are that the disks of a stack keep what they acknowledged.
+pub(crate) fn declarers(stack: &Stack) -> String {
+    let who = |disk: &Layer| {
+        let by_user = |protection| stack.declared.iter().any(|d| d.protection == protection);
+        match behind(disk) {
+            _ if is_without_cache(disk) => "the drive's own report",
+            DiskBacking::Plain if by_user(Protection::Plp) => "the user",
+            DiskBacking::Controller if by_user(Protection::Battery) => "the user",
+            DiskBacking::Controller => "the controller's tool",
+            _ => "a data sheet",
+        }
+    };
+    let mut all: Vec<&str> = disks(stack).map(who).collect();
+    all.sort_unstable();
+    all.dedup();
+    format!("by {}", all.join(", "))
 }
 
 fn model(disk: &Layer) -> Option<String> {

@@ -190,7 +190,7 @@ fn answer(run: &Run) -> String {
          <div><dt>Need</dt><dd>{}</dd></div>\
          <div><dt>Based on</dt><dd>{}</dd></div></dl></div>",
         esc(&clipped(&without_answer(&verdict.summary, &answer))),
-        verdict.durability,
+        esc(&verdict.durability_in_words()),
         verdict.performance,
         esc(&need_in_words(&run.need)),
         esc(&rests_on(verdict)),

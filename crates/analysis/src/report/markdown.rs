@@ -99,7 +99,7 @@ fn summary(run: &Run, out: &mut String) {
                 out,
                 "{}\n\n- Durability: {}\n- Performance: {}",
                 text(&summary),
-                verdict.durability,
+                text(&verdict.durability_in_words()),
                 verdict.performance,
             );
         }

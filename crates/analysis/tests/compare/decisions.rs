@@ -35,6 +35,8 @@ fn verdict(durability: Durability) -> Verdict {
         scope: Scope::default(),
         reasons: Vec::new(),
         summary: String::new(),
+        durability_basis: None,
+        loss_per_cut_below: None,
     }
 }
 

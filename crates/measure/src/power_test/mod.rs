@@ -2,16 +2,26 @@
 //! together ([`PowerTestSeries`]).
 //!
 //! Made by `redolab powertest`, stored beside runs, taken into a run by `check`, judged by
-//! `analysis`. Invariants: a loss counts whatever ended the writer; a pass counts only if power was
-//! cut while the writer was committing ([`PowerCycle::counts`]); only cuts that take the power from
-//! the device's cache can make durability tested ([`CutKind::loses_caches`]).
+//! `analysis`. Invariants: a loss counts unless the evidence shows that nothing was cut; a pass
+//! counts only if the cut happened while the writer was committing ([`PowerCycle::counts`]); only
+//! cuts that take the power from the device's cache, and that evidence shows to have happened, can
+//! make durability tested ([`PowerCycle::is_shown_loss_of_power`]).
 
+mod evidence;
 mod fingerprint;
+mod series;
 
+pub use evidence::{
+    CutAssessment, CutEvidence, DiskState, EvidenceBasis, MachineState, MountState, SwitchRecord,
+    WriteFailure,
+};
 pub use fingerprint::{DeviceIdentity, IdentityBasis, StackChange, StackFact, StackFingerprint};
+pub use series::{
+    OtherStackSeries, PowerTestEvidence, PowerTestSeries, PowerTestStanding, below, cuts_for,
+    loss_bound,
+};
 
 use crate::enum_words::words;
-use crate::words as numbers;
 use serde::{Deserialize, Serialize};
 
 /// The schema of a judged cut.
@@ -184,7 +194,8 @@ pub struct PowerCycle {
     pub hypervisor: Option<String>,
     /// What was found.
     pub class: LossClass,
-    /// Whether a pass of it counts as a cut, and why not.
+    /// The writer was committing until the cut: a pass of one that had ended before counts for
+    /// nothing.
     pub counted: bool,
     /// The numbers.
     pub counts: PowerTestCounts,
@@ -196,186 +207,64 @@ pub struct PowerCycle {
     /// The first acknowledged write that is lost, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_lost: Option<String>,
+    /// What shows that the cut happened; `None` in a cut that an earlier version judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<CutEvidence>,
 }
 
 impl PowerCycle {
-    /// It says something about the stack: a loss always, a pass only where power was cut while the
-    /// writer was committing.
+    /// What its evidence shows. Without any it is the operator's word.
     #[must_use]
-    pub fn counts(&self) -> bool {
-        self.counted || self.class != LossClass::NothingLost
-    }
-}
-
-/// All cuts of one stack together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PowerTestSeries {
-    /// The stack.
-    pub stack: StackFingerprint,
-    /// Kinds of its cuts.
-    pub kinds: Vec<CutKind>,
-    /// Cuts that lost the power of every cache, and that count.
-    pub cuts: u64,
-    /// Other cuts that count.
-    pub other_cuts: u64,
-    /// Acknowledged writes that had to be there after all of these cuts.
-    pub acknowledgements: u64,
-    /// Of those after the cuts that lost the power of every cache.
-    pub acknowledgements_of_cuts: u64,
-    /// Writes that were lost.
-    pub lost: u64,
-    /// Cuts in which something was lost.
-    pub refuted_cuts: u64,
-    /// What was lost, by class, without repetition.
-    pub classes: Vec<LossClass>,
-    /// When the last one was judged (RFC 3339, UTC).
-    pub last: String,
-    /// The hypervisor, where one was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hypervisor: Option<String>,
-}
-
-impl PowerTestSeries {
-    /// The cuts of `cycles`, of which all are of one stack; `None` where none of them counts.
-    #[must_use]
-    pub fn of(cycles: &[&PowerCycle]) -> Option<PowerTestSeries> {
-        let all: Vec<&&PowerCycle> = cycles.iter().filter(|c| c.counts()).collect();
-        let last = all.iter().max_by(|a, b| a.judged.cmp(&b.judged))?;
-        let of_power = |c: &&&&PowerCycle| c.cut.loses_caches();
-        let demanded = |c: &&&PowerCycle| c.counts.demanded;
-        let lossy = |c: &&&&PowerCycle| c.class != LossClass::NothingLost;
-        let mut kinds: Vec<CutKind> = all.iter().map(|c| c.cut).collect();
-        kinds.sort();
-        kinds.dedup();
-        let mut classes: Vec<LossClass> = all.iter().filter(lossy).map(|c| c.class).collect();
-        classes.sort();
-        classes.dedup();
-        let cuts = all.iter().filter(of_power).count() as u64;
-        Some(PowerTestSeries {
-            stack: last.stack.clone(),
-            kinds,
-            cuts,
-            other_cuts: all.len() as u64 - cuts,
-            acknowledgements: all.iter().map(demanded).sum(),
-            acknowledgements_of_cuts: all.iter().filter(of_power).map(demanded).sum(),
-            lost: all.iter().map(|c| c.counts.lost).sum(),
-            refuted_cuts: all.iter().filter(lossy).count() as u64,
-            classes,
-            last: last.judged.clone(),
-            hypervisor: last.hypervisor.clone(),
-        })
-    }
-
-    /// Every cut lost nothing.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.refuted_cuts == 0
-    }
-
-    /// Its kinds of cuts, in words.
-    #[must_use]
-    pub fn kinds_in_words(&self) -> String {
-        let words: Vec<&str> = self.kinds.iter().map(|kind| kind.word()).collect();
-        words.join(", ")
-    }
-
-    /// What all of its cuts show, as one sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let cuts = self.cuts + self.other_cuts;
-        let acknowledgements = numbers::count(self.acknowledgements);
-        let cut_word = if cuts == 1 { "cut" } else { "cuts" };
-        if self.passed() {
-            return format!(
-                "0 lost in {} {cut_word} and {acknowledgements} acknowledgements: {}",
-                numbers::count(cuts),
-                below(cuts)
-            );
-        }
-        let classes: Vec<&str> = self.classes.iter().map(|class| class.word()).collect();
-        format!(
-            "{} of {acknowledgements} acknowledgements lost, in {} of {} {cut_word}: {}",
-            numbers::count(self.lost),
-            numbers::count(self.refuted_cuts),
-            numbers::count(cuts),
-            classes.join(", ")
+    pub fn assessment(&self) -> CutAssessment {
+        self.evidence.as_ref().map_or_else(
+            || {
+                CutAssessment::ByWord(
+                    "it was judged by a version of redolab that recorded no evidence".to_owned(),
+                )
+            },
+            |evidence| evidence.assess(self.cut),
         )
     }
-}
 
-/// Upper bound of the share of cuts that lose something where `cuts` lost nothing, at 95 %.
-#[must_use]
-pub fn loss_bound(cuts: u64) -> f64 {
-    (3.0 / cuts.max(1) as f64).min(1.0)
-}
-
-/// The bound in words, by the rule of three.
-#[must_use]
-pub fn below(cuts: u64) -> String {
-    if cuts <= 3 {
-        return format!(
-            "with {} no bound below 100 % follows",
-            numbers::plural(cuts, "cut")
-        );
-    }
-    format!(
-        "below 3/{cuts} = {} per cut at 95 %",
-        numbers::percent(loss_bound(cuts) * 100.0)
-    )
-}
-
-/// What power tests show about the device of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PowerTestEvidence {
-    /// Cuts of the same stack.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same: Option<PowerTestSeries>,
-    /// Cuts of the same device in another stack, the newest first, with what is different.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<OtherStackSeries>,
-}
-
-/// Cuts of the same device in another stack.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OtherStackSeries {
-    /// The cuts.
-    pub series: PowerTestSeries,
-    /// What is different, from the tested stack to the one of the run.
-    pub changes: Vec<StackChange>,
-}
-
-/// Other stacks that are kept in a run.
-const OTHERS_MAX: usize = 4;
-
-impl PowerTestEvidence {
-    /// What `cycles` show about `stack`; `None` where none of them is of its device.
+    /// What shows that the cut happened; `None` where nothing does, or it does not count.
     #[must_use]
-    pub fn of(stack: &StackFingerprint, cycles: &[PowerCycle]) -> Option<PowerTestEvidence> {
-        let mut groups: Vec<Vec<&PowerCycle>> = Vec::new();
-        for cycle in cycles.iter().filter(|c| c.stack.identity == stack.identity) {
-            let same = |group: &&mut Vec<&PowerCycle>| {
-                group
-                    .first()
-                    .is_some_and(|first| first.stack == cycle.stack)
-            };
-            match groups.iter_mut().find(same) {
-                Some(group) => group.push(cycle),
-                None => groups.push(vec![cycle]),
-            }
+    pub fn basis(&self) -> Option<EvidenceBasis> {
+        match self.assessment() {
+            _ if !self.counts() => None,
+            CutAssessment::Shown(basis) => Some(basis),
+            CutAssessment::ByWord(_) => Some(EvidenceBasis::OperatorsWord),
+            CutAssessment::Unshown(_) | CutAssessment::Contradicted(_) => None,
         }
-        let mut evidence = PowerTestEvidence::default();
-        for series in groups.iter().filter_map(|group| PowerTestSeries::of(group)) {
-            if series.stack == *stack {
-                evidence.same = Some(series);
-            } else {
-                let changes = stack.changes_from(&series.stack);
-                evidence.others.push(OtherStackSeries { series, changes });
-            }
+    }
+
+    /// It shows something about the stack: a loss unless nothing was cut, a pass only where a cut
+    /// ended a writer that was committing.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        match self.assessment() {
+            CutAssessment::Contradicted(_) => false,
+            CutAssessment::Unshown(_) => self.has_lost(),
+            CutAssessment::Shown(_) | CutAssessment::ByWord(_) => self.counted || self.has_lost(),
         }
-        let others = &mut evidence.others;
-        others.sort_by(|a, b| b.series.last.cmp(&a.series.last));
-        others.truncate(OTHERS_MAX);
-        (evidence.same.is_some() || !evidence.others.is_empty()).then_some(evidence)
+    }
+
+    /// Something was lost.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.class != LossClass::NothingLost
+    }
+
+    /// Something was lost, and it counts.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        self.has_lost() && self.counts()
+    }
+
+    /// It counts, and evidence shows that every cache below the log lost its power.
+    #[must_use]
+    pub fn is_shown_loss_of_power(&self) -> bool {
+        let is_shown = matches!(self.assessment(), CutAssessment::Shown(_));
+        self.cut.loses_caches() && is_shown && self.counts()
     }
 }
 

@@ -52,25 +52,64 @@ fn cycle(class: LossClass, cut: CutKind) -> PowerCycle {
         stack: StackFingerprint::of(&stack(), Some("direct")),
         notes: Vec::new(),
         first_lost: None,
+        evidence: Some(shown(cut)),
+    }
+}
+
+/// What shows a cut of that kind.
+fn shown(cut: CutKind) -> CutEvidence {
+    let started = |id: &str| MachineState {
+        boot_id: Some(id.to_owned()),
+        ..MachineState::default()
+    };
+    let after = match cut.keeps_the_machine_up() {
+        true => "1",
+        false => "2",
+    };
+    CutEvidence {
+        before: started("1"),
+        after: started(after),
+        failure: cut.keeps_the_machine_up().then(|| WriteFailure {
+            error: "a flush failed".to_owned(),
+            device_answered: Some(cut != CutKind::DevicePower),
+        }),
+        switched: (cut == CutKind::HostPower).then(|| SwitchRecord {
+            at: "2026-11-24T10:01:00.000Z".to_owned(),
+            program: "power-cycle".to_owned(),
+        }),
+        closed: false,
     }
 }
 
 #[test]
 fn cuts_add_up_to_a_sentence() {
     let passed = cycle(LossClass::NothingLost, CutKind::HostPower);
-    let all = vec![&passed; 200];
-    let series = PowerTestSeries::of(&all).expect("they count");
+    let of = |all: &[&PowerCycle]| PowerTestSeries::of(all).expect("they count");
     assert_eq!(
-        series.sentence(),
-        "0 lost in 200 cuts and 20,000 acknowledgements: below 3/200 = 1.5 % per cut at 95 %"
+        of(&[&passed; 200]).sentence(),
+        "0 lost in 200 cuts and 20,000 acknowledgements: below 1.5 % per cut at 95 %"
     );
-    let few = PowerTestSeries::of(&[&passed]).expect("it counts");
     assert_eq!(
-        few.sentence(),
-        "0 lost in 1 cut and 100 acknowledgements: with 1 cut no bound below 100 % follows"
+        of(&[&passed]).sentence(),
+        "0 lost in 1 cut and 100 acknowledgements: below 95 % per cut at 95 %"
+    );
+    let reset = cycle(LossClass::NothingLost, CutKind::GuestReset);
+    assert_eq!(
+        of(&[&passed, &reset, &passed]).sentence(),
+        "0 lost in 3 cuts and 300 acknowledgements: a loss of power is shown in 2, so that the loss \
+         rate is below 77.6 % per cut at 95 %"
+    );
+    let stated = PowerCycle {
+        evidence: None,
+        ..passed.clone()
+    };
+    assert_eq!(
+        of(&[&stated, &stated]).sentence(),
+        "0 lost in 2 cuts and 200 acknowledgements: no loss of power is shown, so no bound follows; \
+         by the operator's word alone"
     );
     let lost = cycle(LossClass::TornSector, CutKind::GuestReset);
-    let series = PowerTestSeries::of(&[&passed, &lost, &passed]).expect("they count");
+    let series = of(&[&passed, &lost, &passed]);
     assert_eq!(
         (series.cuts, series.other_cuts, series.refuted_cuts),
         (2, 1, 1)
@@ -82,8 +121,70 @@ fn cuts_add_up_to_a_sentence() {
     assert_eq!(series.kinds_in_words(), "host power, guest reset");
 }
 
+/// Against the definition: with a loss rate of the bound, no loss in N cuts has a chance of 5 %.
 #[test]
-fn a_pass_that_was_no_cut_does_not_count_and_a_loss_always_does() {
+fn the_bound_is_the_exact_one_and_twenty_cuts_are_below_fourteen_percent() {
+    for cuts in [1, 2, 19, 20, 59, 200, 1_000_000] {
+        let by_chance = (1.0 - loss_bound(cuts)).powi(i32::try_from(cuts).expect("few"));
+        assert!((by_chance - 0.05).abs() < 1e-6, "{cuts}: {by_chance}");
+    }
+    assert_eq!(loss_bound(0), 1.0);
+    assert!(loss_bound(20) < 0.14 && loss_bound(19) > 0.14);
+    for (bound, cuts) in [
+        (14.0, Some(20)),
+        (95.0, Some(1)),
+        (1.5, Some(199)),
+        (0.0, None),
+    ] {
+        assert_eq!(cuts_for(bound), cuts, "{bound}");
+    }
+    assert_eq!(cuts_for(100.0), Some(1), "any cut is enough");
+}
+
+#[test]
+fn tested_needs_enough_cuts_that_evidence_shows() {
+    use PowerTestStanding::{PartlyTested, Refuted, Tested};
+    let of = |cycle: &PowerCycle, count: usize, bound: f64| {
+        let all = vec![cycle; count];
+        PowerTestSeries::of(&all)
+            .expect("they count")
+            .standing(bound)
+    };
+    let passed = cycle(LossClass::NothingLost, CutKind::HostPower);
+    for (count, bound, expected) in [
+        (1, 14.0, PartlyTested),
+        (19, 14.0, PartlyTested),
+        (20, 14.0, Tested),
+        (20, 5.0, PartlyTested),
+        (1, 94.9, PartlyTested),
+        (1, 95.0, Tested),
+    ] {
+        assert_eq!(of(&passed, count, bound), expected, "{count} of {bound}");
+    }
+    let stated = PowerCycle {
+        evidence: None,
+        ..passed.clone()
+    };
+    assert_eq!(of(&stated, 200, 100.0), PartlyTested);
+    for kind in [CutKind::GuestReset, CutKind::FileSystemShutdown] {
+        let other = cycle(LossClass::NothingLost, kind);
+        assert_eq!(of(&other, 200, 100.0), PartlyTested, "{kind}");
+    }
+    let lost = cycle(LossClass::TailLost, CutKind::FileSystemShutdown);
+    assert_eq!(of(&lost, 1, 100.0), Refuted);
+    // A run that an earlier version stored has no evidence of its cuts.
+    let mut stored = PowerTestSeries::of(&[&passed; 50]).expect("they count");
+    stored.by_word = None;
+    assert_eq!(stored.standing(14.0), PartlyTested);
+    assert!(
+        stored
+            .sentence()
+            .ends_with("no evidence of these cuts was recorded")
+    );
+}
+
+#[test]
+fn a_pass_needs_a_cut_and_a_loss_counts_unless_nothing_was_cut() {
     let mut idle = cycle(LossClass::NothingLost, CutKind::HostPower);
     idle.counted = false;
     assert_eq!(PowerTestSeries::of(&[&idle]), None);
@@ -91,6 +192,34 @@ fn a_pass_that_was_no_cut_does_not_count_and_a_loss_always_does() {
     lost.counted = false;
     let series = PowerTestSeries::of(&[&idle, &lost]).expect("the loss counts");
     assert_eq!((series.cuts, series.refuted_cuts), (1, 1));
+    assert_eq!(lost.basis(), Some(EvidenceBasis::PowerSwitch));
+    // The file system was mounted again, and no more is known.
+    let mounted = |id| MachineState {
+        boot_id: Some("1".to_owned()),
+        mount: Some(MountState {
+            id,
+            namespace: "mnt:[1]".to_owned(),
+        }),
+        ..MachineState::default()
+    };
+    let mut remounted = cycle(LossClass::TailLost, CutKind::DevicePower);
+    remounted.evidence = Some(CutEvidence {
+        before: mounted(1),
+        after: mounted(2),
+        ..CutEvidence::default()
+    });
+    assert!(remounted.counts() && !remounted.is_shown_loss_of_power());
+    remounted.class = LossClass::NothingLost;
+    assert!(!remounted.counts());
+    // Nothing was cut: somebody removed the files.
+    remounted.class = LossClass::TailLost;
+    remounted.evidence = Some(CutEvidence {
+        before: mounted(1),
+        after: mounted(1),
+        ..CutEvidence::default()
+    });
+    assert!(!remounted.counts());
+    assert_eq!(remounted.basis(), None);
 }
 
 #[test]

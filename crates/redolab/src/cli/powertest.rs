@@ -1,6 +1,7 @@
 //! `redolab powertest`: does an acknowledged write survive a power cut on this device?
 
 use super::common::{StoreArgs, ViewArgs};
+use super::need::CutsBoundArgs;
 use super::{CommandError, FAILED, INCOMPLETE, USAGE, VERDICT_NO, values};
 use crate::output::lines;
 use crate::output::powertest::{self, PowerTestListing, PrintedCut};
@@ -29,7 +30,8 @@ A second machine keeps the acknowledgements: start `serve` there. On the machine
 `write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows \
 how to automate this with a switchable outlet and systemd.
 
-Exit codes of verify: 0 nothing lost, 3 acknowledged writes were lost, 4 cannot be judged.")]
+Exit codes of verify: 0 nothing lost, 3 acknowledged writes were lost, 4 cannot be judged (such as \
+after the end of a process without a cut).")]
 pub(crate) struct PowerTestArgs {
     #[command(subcommand)]
     command: PowerTestCommand,
@@ -156,7 +158,9 @@ struct VerifyArgs {
     /// The test, or the first digits of its identity, where the path has several
     #[arg(long, value_name = "ID")]
     test: Option<String>,
-    /// What took the power. redolab cannot see it, and the result holds for this kind of cut alone
+    /// What took the power. The result holds for this kind of cut alone, and counts as tested only
+    /// if evidence shows such a cut: counters of the drive, the switch of `serve`, or a device that
+    /// stopped answering. Without evidence it is by the operator's word, or cannot be judged
     #[arg(
         long,
         value_enum,
@@ -172,6 +176,8 @@ struct VerifyArgs {
     #[arg(long)]
     keep_files: bool,
     #[command(flatten)]
+    bound: CutsBoundArgs,
+    #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
     store: StoreArgs,
@@ -179,6 +185,8 @@ struct VerifyArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    #[command(flatten)]
+    bound: CutsBoundArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -396,23 +404,24 @@ fn verify_main(args: &VerifyArgs) -> Result<ExitCode, CommandError> {
         return Ok(ExitCode::SUCCESS);
     };
     let (cycle, totals) = (&judged.cycle, judged.totals.as_ref());
-    let printed = PrintedCut { cycle, totals };
-    args.view
-        .emit(&printed, |style| powertest::text(cycle, totals, style))?;
-    Ok(ExitCode::from(
-        match (powertest::is_refuted(cycle), cycle.counted) {
-            (true, _) => VERDICT_NO,
-            (false, true) => 0,
-            (false, false) => INCOMPLETE,
-        },
-    ))
+    let bound = args.bound.percent();
+    let printed = PrintedCut::new(cycle, totals, bound);
+    args.view.emit(&printed, |style| {
+        powertest::text(cycle, totals, bound, style)
+    })?;
+    Ok(ExitCode::from(match (cycle.is_loss(), cycle.counts()) {
+        (true, _) => VERDICT_NO,
+        (false, true) => 0,
+        (false, false) => INCOMPLETE,
+    }))
 }
 
 fn list_main(args: &ListArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     args.view.spares(&store);
     let (cycles, problems) = store.power_cycles()?;
-    let listing = PowerTestListing::new(store.path().display().to_string(), cycles, problems);
+    let shown = store.path().display().to_string();
+    let listing = PowerTestListing::new(shown, &cycles, problems, args.bound.percent());
     args.view
         .emit(&listing, |style| powertest::listing(&listing, style))?;
     Ok(ExitCode::SUCCESS)

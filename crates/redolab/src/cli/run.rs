@@ -6,6 +6,7 @@ use super::common::{
 };
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::need::CutsBoundArgs;
 use super::notes::NotesArgs;
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
@@ -149,6 +150,8 @@ pub(crate) struct RunOptions {
     pub(super) output: OutputArgs,
     #[command(flatten)]
     pub(super) store: StoreArgs,
+    #[command(flatten)]
+    bound: CutsBoundArgs,
 }
 
 /// What is measured where the options do not say it.
@@ -236,7 +239,10 @@ impl RunOptions {
             max_write_bytes: self.safety.max_write,
             allow_busy: self.safety.allow_busy,
             dry_run: self.safety.dry_run,
-            judgement: JudgementPlan::default(),
+            judgement: JudgementPlan {
+                thresholds: self.bound.over(String::new()),
+                ..JudgementPlan::default()
+            },
             notes: RunNotes::default(),
         })
     }

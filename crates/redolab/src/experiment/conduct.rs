@@ -70,7 +70,7 @@ pub fn conduct(
 
 /// What the power tests in the store show about the device of a run, and about its stack as it is
 /// now. A file that cannot be read is named, and proves nothing.
-fn power_tests(
+pub(super) fn power_tests(
     store: &Store,
     run: &Run,
     console: &dyn Console,

@@ -9,7 +9,9 @@ mod back_end;
 use self::back_end::{CommonBackEnd, ProbedTarget, choose};
 use super::Failure;
 use super::begin::{describe, describe_members, run_of};
-use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
+use super::conduct::{
+    accepts, announce_opened, make, power_tests, refuse_log_options, report, say_rows,
+};
 use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
@@ -432,6 +434,7 @@ impl Rounds<'_> {
             return Err(keep(failure, run, prepared, &writer, self.console));
         }
         describe_members(&mut run, log);
+        run.power_tests = power_tests(self.store, &run, self.console)?;
         judge(&mut run, &prepared.thresholds, prepared.not_judged());
         report(&mut run, writer, self.console)?;
         let mut merged = vec![BTreeMap::new(); run.rows.len()];

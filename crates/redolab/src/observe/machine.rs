@@ -42,10 +42,16 @@ pub fn environment(with_hostname: bool) -> Environment {
 /// every other machine. Where the system gives none, that of this process.
 #[must_use]
 pub fn boot_id() -> String {
-    let text = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    known_boot_id().unwrap_or_else(process_id)
+}
+
+/// The kernel's id of this machine's start; `None` where the system gives none.
+#[must_use]
+pub fn known_boot_id() -> Option<String> {
+    let text = read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let id = text.trim();
     let is_id = !id.is_empty() && id.len() <= 64 && id.bytes().all(|b| b.is_ascii_graphic());
-    if is_id { id.to_owned() } else { process_id() }
+    is_id.then(|| id.to_owned())
 }
 
 /// An id of this process that no other process has had.

@@ -49,7 +49,7 @@ impl VerdictWords {
             answer: format!(
                 "{}   durability: {}   performance: {}{}",
                 verdict.answer.word().to_uppercase(),
-                verdict.durability,
+                verdict.durability_in_words(),
                 verdict.performance,
                 match verdict.scope.watched {
                     true => "   scope: watched",
@@ -74,6 +74,9 @@ pub fn head(run: &Run, style: Style) -> String {
     let width = style.width.min(LINE_MAX);
     let words = VerdictWords::of(run, verdict);
     let mut out = format!("Verdict: {}\n", words.answer);
+    if out.chars().count() > width + 1 {
+        out = out.replacen("   performance: ", "\n  performance: ", 1);
+    }
     out.push_str(&clipped(&words.why, width));
     if let Some(envelope) = &words.envelope {
         wrap(&mut out, "  ", envelope, width);
@@ -156,6 +159,8 @@ mod tests {
             scope: Scope::default(),
             reasons: Vec::new(),
             summary: summary.to_owned(),
+            durability_basis: None,
+            loss_per_cut_below: None,
         });
         run
     }

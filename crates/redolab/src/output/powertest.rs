@@ -2,7 +2,10 @@
 
 use super::lines::wrap;
 use super::table::{Style, draw};
-use measure::power_test::{LossClass, PowerCycle, PowerTestSeries, StackFingerprint};
+use measure::power_test::{
+    CutAssessment, EvidenceBasis, PowerCycle, PowerTestSeries, PowerTestStanding, StackFingerprint,
+    below, cuts_for, loss_bound,
+};
 use measure::words::{self, sanitize};
 use serde::Serialize;
 
@@ -12,49 +15,102 @@ const SCHEMA: &str = "redolab.powertests/1";
 /// Text is not wider.
 const WIDTH: usize = 100;
 
-/// A judged cut as JSON, with what all cuts of its stack show.
+/// A judged cut as JSON, with what shows it and what all cuts of its stack show.
 #[derive(Serialize)]
 pub struct PrintedCut<'a> {
     /// The cut.
     #[serde(flatten)]
-    pub cycle: &'a PowerCycle,
+    cycle: &'a PowerCycle,
+    /// What shows that it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    basis: Option<EvidenceBasis>,
     /// All cuts of its stack.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub totals: Option<&'a PowerTestSeries>,
+    totals: Option<PrintedSeries>,
+}
+
+impl<'a> PrintedCut<'a> {
+    /// A cut, and all of its stack.
+    #[must_use]
+    pub fn new(
+        cycle: &'a PowerCycle,
+        totals: Option<&PowerTestSeries>,
+        bound_pct: f64,
+    ) -> PrintedCut<'a> {
+        PrintedCut {
+            cycle,
+            basis: cycle.basis(),
+            totals: totals.map(|series| PrintedSeries::new(series.clone(), bound_pct)),
+        }
+    }
+}
+
+/// Cuts of a stack as JSON, with what they show.
+#[derive(Serialize)]
+struct PrintedSeries {
+    #[serde(flatten)]
+    series: PowerTestSeries,
+    /// `tested`, `partly tested` or `refuted`.
+    standing: &'static str,
+    /// Upper bound of the share of cuts that lose something, at 95 %; absent where a cut lost
+    /// something, and without a cut of the power that evidence shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss_per_cut_below: Option<f64>,
+}
+
+impl PrintedSeries {
+    fn new(series: PowerTestSeries, bound_pct: f64) -> PrintedSeries {
+        PrintedSeries {
+            standing: series.standing(bound_pct).word(),
+            loss_per_cut_below: (series.passed() && series.cuts > 0)
+                .then(|| loss_bound(series.cuts)),
+            series,
+        }
+    }
 }
 
 /// The cuts of a store.
 #[derive(Serialize)]
-pub struct PowerTestListing {
+pub struct PowerTestListing<'a> {
     schema: &'static str,
     store: String,
     /// What the cuts of each stack show together.
-    series: Vec<PowerTestSeries>,
+    series: Vec<PrintedSeries>,
     /// Every judged cut, the oldest first.
-    cycles: Vec<PowerCycle>,
+    cycles: Vec<PrintedCut<'a>>,
     /// Files that cannot be read, and why.
     problems: Vec<String>,
 }
 
-impl PowerTestListing {
-    /// The cuts of the store in a directory.
+impl<'a> PowerTestListing<'a> {
+    /// The cuts of the store in a directory; tested is what has at most `bound_pct` percent of cuts
+    /// with a loss.
     #[must_use]
-    pub fn new(store: String, cycles: Vec<PowerCycle>, problems: Vec<String>) -> PowerTestListing {
+    pub fn new(
+        store: String,
+        cycles: &'a [PowerCycle],
+        problems: Vec<String>,
+        bound_pct: f64,
+    ) -> PowerTestListing<'a> {
         let mut stacks: Vec<&StackFingerprint> = Vec::new();
-        for cycle in &cycles {
+        for cycle in cycles {
             if !stacks.contains(&&cycle.stack) {
                 stacks.push(&cycle.stack);
             }
         }
         let of = |stack: &&StackFingerprint| {
             let same = cycles.iter().filter(|cycle| cycle.stack == **stack);
-            PowerTestSeries::of(&same.collect::<Vec<_>>())
+            let series = PowerTestSeries::of(&same.collect::<Vec<_>>())?;
+            Some(PrintedSeries::new(series, bound_pct))
         };
         PowerTestListing {
             schema: SCHEMA,
             store,
             series: stacks.iter().filter_map(of).collect(),
-            cycles,
+            cycles: cycles
+                .iter()
+                .map(|cycle| PrintedCut::new(cycle, None, bound_pct))
+                .collect(),
             problems,
         }
     }
@@ -62,13 +118,18 @@ impl PowerTestListing {
 
 /// A judged cut for people.
 #[must_use]
-pub fn text(cycle: &PowerCycle, totals: Option<&PowerTestSeries>, style: Style) -> String {
+pub fn text(
+    cycle: &PowerCycle,
+    totals: Option<&PowerTestSeries>,
+    bound_pct: f64,
+    style: Style,
+) -> String {
     let counts = &cycle.counts;
-    let mut lines = vec![format!(
-        "{}: {}.",
-        cycle.class.word().to_uppercase(),
-        cycle.class.explained()
-    )];
+    let explained = cycle.class.explained();
+    let mut lines = vec![match cycle.counts() {
+        true => format!("{}: {explained}.", cycle.class.word().to_uppercase()),
+        false => format!("CANNOT BE JUDGED: {explained}, but this cut does not count."),
+    }];
     lines.push(format!(
         "{} of {} acknowledged writes lost ({} had been acknowledged, the others were released \
          before).",
@@ -98,6 +159,7 @@ pub fn text(cycle: &PowerCycle, totals: Option<&PowerTestSeries>, style: Style) 
         cycle.cut,
         cycle.cut.covers(cycle.hypervisor.is_some())
     ));
+    lines.push(sanitize::line(&shown_by(cycle)));
     lines.push(format!(
         "Device: {}; {}; {}.",
         sanitize::line(&cycle.stack.identity.in_words()),
@@ -114,13 +176,7 @@ pub fn text(cycle: &PowerCycle, totals: Option<&PowerTestSeries>, style: Style) 
             totals.kinds_in_words(),
             totals.sentence()
         ));
-        if totals.cuts == 0 {
-            lines.push(
-                "None of them took the power from the device's cache, so that the verdict of check \
-                 stays unverified."
-                    .to_owned(),
-            );
-        }
+        lines.extend(missing(totals, bound_pct));
     }
     let mut text = String::new();
     for line in &lines {
@@ -129,9 +185,41 @@ pub fn text(cycle: &PowerCycle, totals: Option<&PowerTestSeries>, style: Style) 
     text
 }
 
+/// What shows that a cut happened, as a sentence.
+fn shown_by(cycle: &PowerCycle) -> String {
+    match cycle.assessment() {
+        CutAssessment::Shown(basis) => format!("The cut is shown by {basis}."),
+        CutAssessment::ByWord(why) => format!("The cut is by the operator's word alone: {why}."),
+        CutAssessment::Unshown(why) => format!("Nothing shows this cut: {why}."),
+        CutAssessment::Contradicted(why) => format!("There was no such cut: {why}."),
+    }
+}
+
+/// What a stack that lost nothing lacks until check calls it tested; `None` where it lacks nothing.
+fn missing(totals: &PowerTestSeries, bound_pct: f64) -> Option<String> {
+    let wanted = cuts_for(bound_pct).map_or_else(String::new, |cuts| {
+        format!(
+            "; {} without a loss are needed ({})",
+            words::plural(cuts, "such cut"),
+            below(cuts)
+        )
+    });
+    match totals.standing(bound_pct) {
+        PowerTestStanding::Refuted | PowerTestStanding::Tested => None,
+        PowerTestStanding::PartlyTested if totals.cuts == 0 => Some(format!(
+            "In none of them is a loss of power of the device's cache shown, so that the verdict of \
+             check stays unverified{wanted}."
+        )),
+        PowerTestStanding::PartlyTested => Some(format!(
+            "This is too few to call the stack tested, so that the verdict of check stays \
+             unverified{wanted}."
+        )),
+    }
+}
+
 /// The cuts of a store for people.
 #[must_use]
-pub fn listing(listing: &PowerTestListing, style: Style) -> String {
+pub fn listing(listing: &PowerTestListing<'_>, style: Style) -> String {
     if listing.cycles.is_empty() && listing.problems.is_empty() {
         return format!("No power tests in {}\n", sanitize::line(&listing.store));
     }
@@ -139,7 +227,8 @@ pub fn listing(listing: &PowerTestListing, style: Style) -> String {
     let headings = [
         "Judged", "Test", "Path", "Cut", "Result", "Lost", "Demanded", "Counted",
     ];
-    let line = |cycle: &PowerCycle| {
+    let line = |printed: &PrintedCut<'_>| {
+        let cycle = printed.cycle;
         vec![
             cycle
                 .judged
@@ -152,7 +241,12 @@ pub fn listing(listing: &PowerTestListing, style: Style) -> String {
             cycle.class.word().to_owned(),
             words::count(cycle.counts.lost),
             words::count(cycle.counts.demanded),
-            if cycle.counts() { "yes" } else { "no" }.to_owned(),
+            match printed.basis {
+                Some(EvidenceBasis::OperatorsWord) => "by word",
+                _ if cycle.counts() => "yes",
+                _ => "no",
+            }
+            .to_owned(),
         ]
     };
     if !listing.cycles.is_empty() {
@@ -164,13 +258,9 @@ pub fn listing(listing: &PowerTestListing, style: Style) -> String {
         ));
     }
     for series in &listing.series {
-        let verdict = match (series.passed(), series.cuts) {
-            (false, _) => "refuted",
-            (true, 0) => "unverified",
-            (true, _) => "tested",
-        };
+        let (series, standing) = (&series.series, series.standing);
         text.push_str(&format!(
-            "{} ({}): {verdict}: {}.\n",
+            "{} ({}): {standing}: {}.\n",
             sanitize::line(&series.stack.identity.in_words()),
             sanitize::line(series.stack.fact("sync method").unwrap_or("?")),
             series.sentence()
@@ -180,10 +270,4 @@ pub fn listing(listing: &PowerTestListing, style: Style) -> String {
         text.push_str(&format!("Cannot be read: {problem}\n"));
     }
     text
-}
-
-/// Whether a cut lost something.
-#[must_use]
-pub fn is_refuted(cycle: &PowerCycle) -> bool {
-    cycle.class != LossClass::NothingLost
 }

@@ -162,6 +162,8 @@ mod tests {
                 finding(Weight::Info, "a fact"),
             ],
             summary: "No: it is memory.".to_owned(),
+            durability_basis: None,
+            loss_per_cut_below: None,
         };
         Run {
             verdict: Some(verdict),

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Version of the protocol.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Longest body of a message, bytes.
 pub const BODY_MAX: usize = 64 << 10;
 /// For a client's whole greeting, and for each message once it has begun.

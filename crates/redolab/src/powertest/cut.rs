@@ -31,13 +31,19 @@ impl PowerSwitch {
         least + Duration::from_millis(split_mix(&mut state) % span)
     }
 
+    /// The program, for people.
+    pub(super) fn shown(&self) -> String {
+        let program = self.command.first().map(String::as_str);
+        measure::words::sanitize::line(program.unwrap_or_default())
+    }
+
     /// Runs the program; what became of it, in words.
     ///
     /// # Errors
     /// It cannot be started, fails, or does not end.
     pub(super) fn run(&self) -> Result<String, String> {
         let (program, arguments) = self.command.split_first().ok_or("no program is named")?;
-        let shown = measure::words::sanitize::line(program);
+        let shown = self.shown();
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())

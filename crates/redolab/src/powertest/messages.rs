@@ -5,7 +5,9 @@
 //! shown raw.
 
 use super::channel::BODY_MAX;
-use measure::power_test::{PowerCycle, PowerTestSeries, StackFingerprint};
+use measure::power_test::{
+    MachineState, PowerCycle, PowerTestSeries, StackFingerprint, SwitchRecord, WriteFailure,
+};
 use measure::stack::Stack;
 use serde::{Deserialize, Serialize};
 
@@ -168,10 +170,35 @@ pub struct RawFileShape {
 pub enum TestNote {
     /// The writer ended by itself, and why.
     Ended(String),
-    /// Writing failed, as it does when a device loses its power or its file system is shut down.
+    /// Writing failed, with no error of a device.
     Failed(String),
     /// The wall clock jumped by so many nanoseconds.
     ClockJumped(i64),
+    /// The machine and its disks, before anything was written.
+    Began(MachineState),
+    /// Writing failed, as it does when a device loses its power or its file system is shut down.
+    DeviceFailed(WriteFailure),
+    /// The server's switch cut the power.
+    Switched(SwitchRecord),
+    /// The writer's machine closed the connection in order, and the writer had not noted an end.
+    Closed,
+}
+
+/// What writer and server recorded of how a test ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestRecord {
+    /// The machine before anything was written; `None` where an earlier version began the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<MachineState>,
+    /// How the device failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<WriteFailure>,
+    /// The switch of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched: Option<SwitchRecord>,
+    /// The writer's machine closed the connection in order.
+    #[serde(default)]
+    pub closed: bool,
 }
 
 /// What is asked of the server.
@@ -237,6 +264,9 @@ pub struct OpenTest {
     pub failed: Option<String>,
     /// Jumps of the wall clock, nanoseconds.
     pub clock_jumps: Vec<i64>,
+    /// What was recorded of how it ended.
+    #[serde(default)]
+    pub record: TestRecord,
 }
 
 /// The server's answer.

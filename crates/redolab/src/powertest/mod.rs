@@ -4,7 +4,8 @@
 //! sends each acknowledgement to a server on another machine; the server (`serve`), which keeps
 //! them durably (`keep`); and, after the restart, the reader (`verify`) that looks for
 //! everything acknowledged and has it judged (`judge`). `channel` and `messages` are the protocol
-//! between them, `identity` what is known about machine and device.
+//! between them, `identity` what is known about machine and device, `evidence` what is recorded of
+//! a cut.
 //!
 //! Invariants: an acknowledgement is sent only after the commit returned, and is kept only after
 //! the server's own commit returned; what was in flight at the cut counts for nothing; nothing that
@@ -17,6 +18,7 @@ mod acks;
 pub mod channel;
 mod cut;
 mod device_note;
+mod evidence;
 mod find;
 mod find_raw;
 mod folder;
@@ -53,6 +55,14 @@ pub enum PowerTestError {
     /// Something failed.
     #[error("{0}")]
     Failed(String),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was attempted, and on what.
+        what: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The connection to the server, or the server's answer.
     #[error("{0}")]
     Channel(#[from] channel::ChannelError),
@@ -74,6 +84,6 @@ impl PowerTestError {
     /// The system refused `what`.
     fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> PowerTestError {
         let what = what.to_string();
-        move |source| PowerTestError::Failed(format!("{what}: {source}"))
+        move |source| PowerTestError::System { what, source }
     }
 }

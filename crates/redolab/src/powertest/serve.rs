@@ -15,7 +15,7 @@ use super::messages::{self, Message, PowerAck, PowerRequest, PowerResponse, enco
 use super::records::TestId;
 use crate::signals::Interrupt;
 use crate::store::now_rfc3339;
-use measure::power_test::{LossClass, PowerCycle, PowerTestSeries};
+use measure::power_test::{EvidenceBasis, PowerCycle, PowerTestSeries, SwitchRecord};
 use measure::words::{self, sanitize};
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
@@ -228,8 +228,17 @@ impl ServerState<'_> {
             "Test {test}: cut after {:.1} s.",
             time.as_secs_f64()
         ));
+        let record = SwitchRecord {
+            at: now_rfc3339(),
+            program: switch.shown(),
+        };
         match switch.run() {
-            Ok(what) => self.say(&format!("Test {test}: {what}.")),
+            Ok(what) => {
+                // What cannot be kept ends the server, and says so.
+                let note = messages::TestNote::Switched(record);
+                let _ = self.with_keep(|keep| keep.noted(test, note));
+                self.say(&format!("Test {test}: {what}."));
+            }
             Err(what) => self.say(&format!("Test {test}: the switch failed: {what}.")),
         }
     }
@@ -279,6 +288,12 @@ impl<'s, 'o> Connection<'s, 'o> {
                 }
                 return;
             };
+            if !self.ended && served.is_ok() {
+                // What cannot be kept ends the server, and says so.
+                let note = messages::TestNote::Closed;
+                let noted = |keep: &mut PowerKeep| keep.noted(&test.to_string(), note);
+                let _ = self.state.with_keep(noted);
+            }
             held(&self.state.live).remove(&test.to_string());
             let kept = words::count(self.acknowledged);
             self.state.say(&match (self.ended, served) {
@@ -379,8 +394,11 @@ impl<'s, 'o> Connection<'s, 'o> {
             }
             PowerRequest::Note(note) => {
                 let test = of_writer()?;
-                use messages::TestNote::{Ended, Failed};
-                self.ended |= matches!(note, Ended(_) | Failed(_));
+                use messages::TestNote::{Closed, DeviceFailed, Ended, Failed, Switched};
+                if matches!(note, Switched(_) | Closed) {
+                    return Err("the server alone notes this".to_owned());
+                }
+                self.ended |= matches!(note, Ended(_) | Failed(_) | DeviceFailed(_));
                 self.state.with_keep(|keep| keep.noted(&test, note))?;
             }
             PowerRequest::List { machine_id, path } => {
@@ -438,7 +456,8 @@ impl<'s, 'o> Connection<'s, 'o> {
             return Err("the identity of the test is wrong".to_owned());
         }
         let (test, class) = (cycle.test_id.clone(), cycle.class);
-        let (counts, counted) = (cycle.counts, cycle.counts());
+        let (counts, counted, lossy) = (cycle.counts, cycle.counts(), cycle.is_loss());
+        let basis = cycle.basis();
         let totals = self.state.with_keep(|keep| {
             if !keep.open_tests().contains(&cycle.test_id) {
                 return Ok(Err("there is no such test that was not judged".to_owned()));
@@ -448,7 +467,7 @@ impl<'s, 'o> Connection<'s, 'o> {
             let same = keep.cycles().iter().filter(|c| c.stack == stack);
             Ok(Ok(PowerTestSeries::of(&same.collect::<Vec<_>>())))
         })??;
-        if class != LossClass::NothingLost {
+        if lossy {
             self.state.lossy.store(true, Ordering::SeqCst);
         }
         let number = match counted {
@@ -458,7 +477,12 @@ impl<'s, 'o> Connection<'s, 'o> {
         let all = totals
             .as_ref()
             .map_or_else(String::new, |t| format!(" {}.", t.sentence()));
-        let uncounted = if counted { "" } else { ", not counted" };
+        let uncounted = match (counted, basis) {
+            (false, _) => ", not counted".to_owned(),
+            (true, None) => String::new(),
+            (true, Some(EvidenceBasis::OperatorsWord)) => ", by the operator's word".to_owned(),
+            (true, Some(basis)) => format!(", shown by {basis}"),
+        };
         self.state.say(&format!(
             "Cycle {number}, test {test}: {class}{uncounted} ({} of {} lost).{all}",
             words::count(counts.lost),

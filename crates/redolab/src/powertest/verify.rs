@@ -1,12 +1,14 @@
 //! The reader: after the restart, compares everything acknowledged with what is on the disk.
 //!
-//! Invariants: read-only until the judgement is durable on the server; a loss counts whatever ended
-//! the writer, a pass only if power was cut while it was writing; what is not the tested device
-//! cannot be judged.
+//! Invariants: read-only until the judgement is durable on the server; a loss counts unless nothing
+//! was cut, a pass only where evidence fits a cut while the writer was writing; what is not the
+//! tested device cannot be judged. What cannot be judged stays open, so that it can be stated
+//! otherwise.
 
 use super::PowerTestError;
 use super::acks::{ask, fetch};
 use super::channel::{PowerChannel, PowerToken};
+use super::evidence::{machine_state, of_cut};
 use super::find::FoundWrites;
 use super::identity::{TestedPlace, jump_in_words, machine_id, other_place, read_clocks};
 use super::judge::{CheckedWrite, PlaceFound, PowerJudgement, judge};
@@ -16,7 +18,8 @@ use super::records::TestId;
 use super::site::lasting_path;
 use crate::store::{Store, now_rfc3339};
 use measure::power_test::{
-    CutKind, PowerCycle, PowerTestCounts, PowerTestSeries, SCHEMA, StackFingerprint,
+    CutAssessment, CutEvidence, CutKind, PowerCycle, PowerTestCounts, PowerTestSeries, SCHEMA,
+    StackFingerprint,
 };
 use measure::stack::Stack;
 use measure::words::sanitize;
@@ -83,9 +86,16 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
         (order.say)(&format!("Test {id} was given up."));
         return Ok(None);
     };
-    check_place(&test, &place, order.cut)?;
+    check_place(&test, &place)?;
     let left = LeftSite::find(&order.path)?;
     let left = left.of_test(&test, &earlier, &shown.display().to_string())?;
+    let end = left.end_note(&id);
+    let end = end.or_else(|| test.ended.clone());
+    let evidence = of_cut(&test, machine_state(&order.path, &place));
+    // A writer that ended by itself is judged as such, whatever the cut was.
+    if end.is_none() {
+        check_cut(&evidence, &place, order.cut)?;
+    }
     // A device that ends its last writes, and a long look at it, take longer than a server waits.
     let acks = fetch(&mut connect()?, &id, test.demanded)?;
     (order.say)(&format!(
@@ -93,9 +103,13 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
         measure::words::count(acks.len() as u64)
     ));
     let found = left.look(&test, &acks)?;
-    let end = left.end_note(&id);
-    let end = end.or_else(|| test.ended.clone());
-    let mut judged = cycle(order, &place, &test, &acks, found, end.as_deref());
+    let mut judged = cycle(
+        order,
+        &place,
+        &test,
+        (&acks, found, evidence),
+        end.as_deref(),
+    );
     if left.lacks_note(&id) {
         judged.counted = false;
         judged.notes.push(
@@ -104,6 +118,7 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
                 .to_owned(),
         );
     }
+    check_evidence(&judged)?;
     let mut channel = connect()?;
     let answer = ask(
         &mut channel,
@@ -163,8 +178,51 @@ fn choose(open: Vec<OpenTest>, order: &VerifyOrder<'_>) -> Result<OpenTest, Powe
     }
 }
 
-/// Refuses what is another device, and a cut that does not fit the machine.
-fn check_place(test: &OpenTest, place: &TestedPlace, cut: CutKind) -> Result<(), PowerTestError> {
+/// Refuses a cut that cannot have been, before anything is compared.
+fn check_cut(
+    evidence: &CutEvidence,
+    place: &TestedPlace,
+    cut: CutKind,
+) -> Result<(), PowerTestError> {
+    let unjudged = |what: String| Err(PowerTestError::Unjudged(sanitize::line(&what)));
+    if let CutAssessment::Contradicted(why) = evidence.assess(cut) {
+        return unjudged(format!("{why}. Or give up the test with --abandon"));
+    }
+    if cut == CutKind::GuestReset && place.stack.hypervisor.is_none() {
+        return unjudged(
+            "--cut-kind guest-reset: no hypervisor is seen here; state the cut that there was"
+                .to_owned(),
+        );
+    }
+    if cut == CutKind::FileSystemShutdown && place.mount_point.is_empty() {
+        return unjudged(
+            "--cut-kind file-system-shutdown: a raw device has no file system; state the cut that \
+             there was"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a pass that no evidence supports, and a loss although nothing was cut. The test stays
+/// open.
+fn check_evidence(judged: &PowerCycle) -> Result<(), PowerTestError> {
+    let lost = measure::words::count(judged.counts.lost);
+    let unjudged = |what: String| Err(PowerTestError::Unjudged(sanitize::line(&what)));
+    match (judged.assessment(), judged.has_lost()) {
+        (CutAssessment::Unshown(why), false) if judged.counted => unjudged(format!(
+            "nothing is lost, but {why}. Or give up the test with --abandon"
+        )),
+        (CutAssessment::Contradicted(why), true) => unjudged(format!(
+            "{lost} acknowledged writes are not there, but {why}. Find out what removed or \
+             overwrote the files, or give up the test with --abandon"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what is another device.
+fn check_place(test: &OpenTest, place: &TestedPlace) -> Result<(), PowerTestError> {
     let before = test.new.stack.clone();
     let fallback = StackFingerprint::of(&place.stack, None);
     let changed = match &before {
@@ -189,20 +247,6 @@ fn check_place(test: &OpenTest, place: &TestedPlace, cut: CutKind) -> Result<(),
             sanitize::line(&what)
         )));
     }
-    let same_start = test.new.boot_id == place.boot_id;
-    if same_start && !cut.keeps_the_machine_up() {
-        return Err(PowerTestError::Unjudged(format!(
-            "the machine was not restarted since the test began, so --cut-kind {} cannot be: cut the \
-             power and run verify after the restart, or state the cut that there was",
-            cut.option()
-        )));
-    }
-    if cut == CutKind::GuestReset && place.stack.hypervisor.is_none() {
-        return Err(PowerTestError::Unjudged(
-            "--cut-kind guest-reset: no hypervisor is seen here; state the cut that there was"
-                .to_owned(),
-        ));
-    }
     Ok(())
 }
 
@@ -211,8 +255,7 @@ fn cycle(
     order: &VerifyOrder<'_>,
     place: &TestedPlace,
     test: &OpenTest,
-    acks: &[PowerAck],
-    found: FoundWrites,
+    (acks, found, evidence): (&[PowerAck], FoundWrites, CutEvidence),
     end: Option<&str>,
 ) -> PowerCycle {
     let PowerJudgement {
@@ -265,6 +308,7 @@ fn cycle(
         stack: test.new.fingerprint.clone(),
         notes,
         first_lost: first_lost.map(|(ack, write)| in_words(test, ack, write)),
+        evidence: Some(evidence),
     }
 }
 

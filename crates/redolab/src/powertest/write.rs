@@ -6,6 +6,7 @@
 
 use super::acks::{AckSender, SentAcks, ask};
 use super::channel::{ChannelError, HEARTBEAT, PowerChannel, PowerToken};
+use super::evidence::{device_failure, machine_state};
 use super::folder::TestFolder;
 use super::identity::{TestedPlace, read_clocks};
 use super::messages::{NewTest, PowerRequest, RawFileShape, TestNote};
@@ -17,6 +18,7 @@ use super::{PowerTestError, pressure};
 use crate::signals::Interrupt;
 use crate::store::now_rfc3339;
 use device::SyncMethod;
+use device::presence::DeviceContact;
 use measure::power_test::StackFingerprint;
 use measure::words;
 use redo::format::LifeId;
@@ -156,6 +158,9 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
     let drawn = LifeId::draw().map_err(PowerTestError::system("drawing an identity"))?;
     let test = TestId(drawn.bytes());
     open_test(order, &place, test, &mut channel)?;
+    let began = TestNote::Began(machine_state(&order.path, &place));
+    ask(&mut channel, &PowerRequest::Note(began))?;
+    let contact = DeviceContact::of(&place.stack);
     let server = ServerKept::new(&mut channel);
     let made = site.make(order, test, &|| {
         !server.keep() || order.interrupt.requested()
@@ -183,7 +188,7 @@ pub fn write(order: &WriteOrder<'_>) -> Result<WrittenTest, PowerTestError> {
         "Test {test}: writing to {}; cut the power at any time.",
         site.path().display()
     ));
-    run(order, &site, test, begun, channel)
+    run(order, &site, test, begun, (channel, contact))
 }
 
 /// A server that hears of a writer now and then while it makes its files, which may take longer
@@ -270,7 +275,7 @@ fn run(
     site: &TestSite,
     test: TestId,
     begun: Begun,
-    channel: PowerChannel,
+    (channel, contact): (PowerChannel, Option<DeviceContact>),
 ) -> Result<WrittenTest, PowerTestError> {
     let lanes = match &begun {
         Begun::Log(_) => order.jobs as usize,
@@ -306,10 +311,12 @@ fn run(
         Err(e) => format!("writing failed: {e}"),
         Ok(()) => "its time or its commits were over".to_owned(),
     };
-    let is_failure = outcome.is_err() && !order.interrupt.requested();
-    let sent = sender.finish(match is_failure {
-        true => TestNote::Failed(why.clone()),
-        false => TestNote::Ended(why.clone()),
+    let sent = sender.finish(match &outcome {
+        Err(e) if !order.interrupt.requested() => match device_failure(e, contact) {
+            Some(failure) => TestNote::DeviceFailed(failure),
+            None => TestNote::Failed(why.clone()),
+        },
+        _ => TestNote::Ended(why.clone()),
     });
     end(order, site, test, (outcome, elapsed, why), sent)
 }

@@ -4,7 +4,8 @@ use crate::recording::{Recording, sound_run};
 use analysis::Thresholds;
 use measure::judgement::{Answer, Durability};
 use measure::power_test::{
-    CutKind, LossClass, PowerCycle, PowerTestCounts, PowerTestEvidence, SCHEMA, StackFingerprint,
+    CutEvidence, CutKind, LossClass, MachineState, PowerCycle, PowerTestCounts, PowerTestEvidence,
+    SCHEMA, StackFingerprint, SwitchRecord,
 };
 use measure::run::Run;
 use measure::stack::Stack;
@@ -12,6 +13,13 @@ use redolab::experiment::judge::judge;
 use redolab::output::columns::Columns;
 use redolab::output::overview::{self, View};
 use redolab::output::table::Style;
+
+fn started(id: &str) -> MachineState {
+    MachineState {
+        boot_id: Some(id.to_owned()),
+        ..MachineState::default()
+    }
+}
 
 fn cut(stack: &Stack, class: LossClass) -> PowerCycle {
     PowerCycle {
@@ -35,6 +43,15 @@ fn cut(stack: &Stack, class: LossClass) -> PowerCycle {
         stack: StackFingerprint::of(stack, Some("direct")),
         notes: Vec::new(),
         first_lost: None,
+        evidence: Some(CutEvidence {
+            before: started("1"),
+            after: started("2"),
+            switched: Some(SwitchRecord {
+                at: "2026-11-24T10:01:00.000Z".to_owned(),
+                program: "power-cycle".to_owned(),
+            }),
+            ..CutEvidence::default()
+        }),
     }
 }
 
@@ -68,7 +85,11 @@ fn a_tested_stack_can_have_a_yes_in_every_view() {
     };
     let table = overview::text(&run, view, Style::detect(false, None));
     let one_line = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["YES", "tested", "0 lost in 200 cuts", "below 3/200 = 1.5 %"] {
+    for words in [
+        "YES",
+        "tested (200 cuts: below 1.5 % per cut)",
+        "0 lost in 200 cuts",
+    ] {
         assert!(one_line.contains(words), "{words}: {one_line}");
     }
     let json = serde_json::to_value(&run).expect("a run is JSON");
@@ -79,6 +100,13 @@ fn a_tested_stack_can_have_a_yes_in_every_view() {
     for words in ["tested", "0 lost in 200 cuts and 20,000 acknowledgements"] {
         assert!(html.contains(words), "{words}");
     }
+    let bound = json["verdict"]["loss_per_cut_below"]
+        .as_f64()
+        .expect("a number");
+    assert!((bound - 0.014_867).abs() < 1e-5, "{bound}");
+    // One cut less than the default needs is not tested.
+    let few = judged(19, LossClass::NothingLost);
+    assert_eq!(verdict(&few), (Answer::Conditional, Durability::Unverified));
     let lost = judged(3, LossClass::TornSector);
     assert_eq!(verdict(&lost), (Answer::No, Durability::Refuted));
 }

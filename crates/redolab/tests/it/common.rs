@@ -51,6 +51,7 @@ fn power_tests() -> PowerTestEvidence {
         kinds: vec![CutKind::HostPower, CutKind::GuestReset],
         cuts: 5,
         other_cuts: 1,
+        by_word: Some(1),
         acknowledgements: 600,
         acknowledgements_of_cuts: 500,
         lost: 2,
@@ -214,6 +215,8 @@ fn verdict() -> Verdict {
         },
         reasons: vec![finding()],
         summary: "s".to_owned(),
+        durability_basis: Some("b".to_owned()),
+        loss_per_cut_below: Some(0.1),
     }
 }
 

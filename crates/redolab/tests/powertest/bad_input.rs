@@ -129,7 +129,8 @@ fn a_server_with_the_acknowledgements_of_another_run_is_named() {
     done("mv", &[&copy, &folder]).expect("moves");
     let mixed = verify(&scratch, &second.address, &at, &KIND);
     says(&mixed, 4, &["this server does not know"]);
-    assert_eq!(verify(&scratch, &server.address, &at, &KIND).code, Some(0));
+    let own = verify(&scratch, &server.address, &at, &KIND);
+    says(&own, 4, &["nothing was cut"]);
 }
 
 #[test]
@@ -161,7 +162,9 @@ fn another_device_in_the_place_cannot_be_judged() {
         ],
     );
     done("mount", &["-o", "loop", &image, &at]).expect("mounts");
-    assert_eq!(verify(&scratch, &server.address, &at, &KIND).code, Some(0));
+    let stated = ["--cut-kind", "file-system-shutdown"];
+    let judged = verify(&scratch, &server.address, &at, &stated);
+    assert_eq!(judged.code, Some(0), "{judged:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use redolab::powertest::channel::{PowerChannel, PowerToken};
 use redolab::powertest::identity::machine_id;
 use redolab::powertest::messages::{Message, PowerRequest, PowerResponse, decode, encode};
 use serde_json::Value;
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -43,6 +44,8 @@ pub struct Scratch {
     janitor: Child,
     /// The server in one, everything else in the other.
     pub network: Option<TwoNetworks>,
+    /// How many times the machine under test was started again, as its kernel reports it.
+    starts: Cell<u32>,
 }
 
 impl Scratch {
@@ -62,6 +65,7 @@ impl Scratch {
             path,
             janitor: janitor.expect("sh starts"),
             network: None,
+            starts: Cell::new(0),
         }
     }
 
@@ -94,10 +98,27 @@ impl Scratch {
 
     /// Any command on the machine under test.
     pub fn under_test(&self, command: Command) -> Command {
-        match &self.network {
-            Some(network) => network.within(1, &command),
-            None => command,
+        match (&self.network, self.starts.get()) {
+            (Some(network), _) => network.within(1, &command),
+            (None, 0) => command,
+            (None, start) => self.after_start(start, &command),
         }
+    }
+
+    /// From now on the kernel of the machine under test reports another start, and nothing else
+    /// about it is different.
+    pub fn restart(&self) {
+        self.starts.set(self.starts.get() + 1);
+    }
+
+    fn after_start(&self, start: u32, command: &Command) -> Command {
+        const WITHIN: &str =
+            "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && shift && exec \"$@\"";
+        let file = self.place(&format!("boot-{start}"));
+        std::fs::write(&file, format!("00000000-0000-4000-8000-{start:012x}\n")).expect("writes");
+        let mut inside = Command::new("unshare");
+        inside.args(["-m", "sh", "-c", WITHIN, "sh", &file]);
+        wrapped(inside, command)
     }
 
     /// A command of redolab's with a store of this scratch folder.
@@ -120,6 +141,22 @@ impl Drop for Scratch {
         // It has nobody to report to but its standard error.
         drop(self.janitor.wait());
     }
+}
+
+/// `inside` with the program, the arguments and the environment of `command` behind it.
+pub fn wrapped(mut inside: Command, command: &Command) -> Command {
+    inside.arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => inside.env(key, value),
+            None => inside.env_remove(key),
+        };
+    }
+    inside
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    inside
 }
 
 /// What a command ended with.
@@ -267,6 +304,22 @@ impl Writer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+
+    /// Waits until it has ended by itself with an error, since its disk is dead.
+    pub fn fails(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our own child") {
+                assert_eq!(status.code(), Some(1), "{:?}", self.lines.seen);
+                return;
+            }
+            assert!(
+                Instant::now() < until,
+                "it does not notice that its disk is dead"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl Drop for Writer {
@@ -358,10 +411,6 @@ impl Bench {
         device
             .flat_map(|device| ["--destroy".to_owned(), device.clone()])
             .collect()
-    }
-
-    pub fn fault(&self) -> Fault {
-        self.fault
     }
 
     /// The disk, for a test that changes its behaviour.

@@ -3,7 +3,7 @@
 //! `REDOLAB_POWER_CUTS` cuts of the honest disk and `REDOLAB_POWER_LIES` of each other one;
 //! `REDOLAB_POWER_SEED` repeats the moments; `REDOLAB_POWER_CSV` names a file of data.
 
-use crate::bench::{Bench, Medium, Scratch, Server, Writer, await_kept, verify, write_arguments};
+use crate::bench::{Bench, Medium, Server, Writer, await_kept, verify, write_arguments};
 use crate::disk::Fault;
 use crate::{alone, number, skipped};
 use measure::workload::split_mix;
@@ -41,8 +41,6 @@ const WAYS: [&[&str]; 4] = [
 
 /// Acknowledgements before a cut: more than a disk has in its cache.
 const ACKNOWLEDGED: u64 = 150;
-/// Time in which the server gets what the writer has acknowledged.
-const SENT: Duration = Duration::from_millis(150);
 
 /// One cut: what `verify` printed, and its exit code.
 fn cut(bench: &mut Bench, server: &Server, way: &[&str], state: &mut u64) -> (Value, Option<i32>) {
@@ -52,16 +50,8 @@ fn cut(bench: &mut Bench, server: &Server, way: &[&str], state: &mut u64) -> (Va
     let mut writer = Writer::start(bench.scratch.command(&words));
     await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     std::thread::sleep(Duration::from_millis(split_mix(state) % 250));
-    let is_honest = bench.fault() == Fault::Honest;
-    let meanwhile = || {
-        // What a disk that lies had confirmed is sent, so that it is certainly asked for.
-        if !is_honest {
-            std::thread::sleep(SENT);
-        }
-        writer.kill();
-    };
     bench
-        .cut(meanwhile)
+        .cut(|| writer.fails())
         .expect("the file system is mounted again");
     let ended = verify(
         &bench.scratch,
@@ -107,6 +97,7 @@ fn classes_on(
         demanded += cycle["counts"]["demanded"].as_u64().unwrap_or(0);
         assert_eq!(lost == 0, class == "nothing_lost", "{cycle}");
         assert_eq!(code, Some(if lost == 0 { 0 } else { 3 }), "{cycle}");
+        assert_eq!(cycle["basis"], "device_lost", "{cycle}");
         assert!(cycle["counts"]["demanded"].as_u64() > Some(0), "{cycle}");
         *found.entry(class).or_insert(0) += 1;
     }
@@ -295,10 +286,7 @@ fn a_writer_that_acknowledges_too_early_is_refuted_on_an_honest_disk() {
     await_kept(&bench.scratch, &server.address, &bench.at(), ACKNOWLEDGED);
     // What it acknowledges between the death of its disk and its own is not durable.
     bench
-        .cut(|| {
-            std::thread::sleep(Duration::from_millis(100));
-            writer.kill();
-        })
+        .cut(|| drop(writer.child.wait()))
         .expect("the file system is mounted again");
     let kind = ["--cut-kind", "device-power"];
     let judged = verify(&bench.scratch, &server.address, &bench.at(), &kind);
@@ -340,40 +328,41 @@ fn planted_writer(order: &str) {
 #[test]
 fn a_folder_that_is_gone_has_lost_everything() {
     let _alone = alone();
-    let scratch = Scratch::new("gone");
-    let server = Server::start(&scratch, &[]);
-    let at = scratch.place("plain");
-    let begin = |more: &[&str]| {
-        let mut writer = Writer::on(&scratch, &server, &at, more);
-        await_kept(&scratch, &server.address, &at, 10);
-        writer.kill();
+    let mut bench = match Bench::make("gone", Fault::Honest, 17) {
+        Ok(bench) => bench,
+        Err(why) => return skipped(&why),
     };
-    let kind = ["--cut-kind", "device-power"];
-    begin(&[]);
-    let folder = scratch.path.join("plain/redolab-powertest");
-    let copy = scratch.path.join("plain/copy");
-    crate::program::done(
-        "cp",
-        &[
-            "-r",
-            &folder.display().to_string(),
-            &copy.display().to_string(),
-        ],
-    )
-    .expect("copies");
-    let passed = verify(&scratch, &server.address, &at, &kind);
+    let server = Server::start(&bench.scratch, &[]);
+    let at = bench.at();
+    let begin = |bench: &mut Bench| {
+        let mut writer = Writer::on(&bench.scratch, &server, &at, &[]);
+        await_kept(&bench.scratch, &server.address, &at, 10);
+        bench.cut(|| writer.fails()).expect("it is mounted again");
+    };
+    let judged = |bench: &Bench| {
+        let kind = ["--cut-kind", "device-power"];
+        verify(&bench.scratch, &server.address, &at, &kind)
+    };
+    let (folder, copy) = (format!("{at}/redolab-powertest"), format!("{at}/copy"));
+    begin(&mut bench);
+    crate::program::done("cp", &["-r", &folder, &copy]).expect("copies");
+    let passed = judged(&bench);
     assert_eq!(passed.code, Some(0), "{passed:?}");
-    assert!(!folder.exists(), "nothing was lost, and nothing is left");
-    begin(&[]);
-    std::fs::remove_dir_all(&folder).expect("removes");
-    let gone = verify(&scratch, &server.address, &at, &kind).json();
+    let left = crate::program::done("ls", &["-a", &at]).expect("lists");
+    assert!(
+        !left.contains("redolab-powertest"),
+        "nothing is left: {left}"
+    );
+    begin(&mut bench);
+    crate::program::done("rm", &["-r", &folder]).expect("removes");
+    let gone = judged(&bench).json();
     assert_eq!(gone["class"], "tail_lost", "{gone}");
     assert_eq!(gone["counts"]["lost"], gone["counts"]["demanded"]);
     // Now the folder of the first test is back.
-    begin(&[]);
-    std::fs::remove_dir_all(&folder).expect("removes");
-    std::fs::rename(&copy, &folder).expect("moves");
-    let earlier = verify(&scratch, &server.address, &at, &kind).json();
+    begin(&mut bench);
+    crate::program::done("rm", &["-r", &folder]).expect("removes");
+    crate::program::done("mv", &[&copy, &folder]).expect("moves");
+    let earlier = judged(&bench).json();
     assert_eq!(earlier["class"], "tail_lost", "{earlier}");
     assert_eq!(earlier["totals"]["refuted_cuts"], 2, "{earlier}");
 }

@@ -8,6 +8,7 @@ mod bad_input;
 mod bench;
 mod cuts;
 mod disk;
+mod evidence;
 #[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod fuse;

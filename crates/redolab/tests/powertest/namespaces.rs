@@ -1,5 +1,6 @@
 //! Two network namespaces with a cable between them.
 
+use crate::bench::wrapped;
 use crate::program::done;
 use std::process::Command;
 
@@ -58,18 +59,7 @@ impl TwoNetworks {
         // ip(8) would give it mounts of its own, which keep a file system busy.
         let mut inside = Command::new("nsenter");
         inside.arg(format!("--net=/run/netns/{}", self.names[which]));
-        inside.arg(command.get_program()).args(command.get_args());
-        for (key, value) in command.get_envs() {
-            match value {
-                Some(value) => inside.env(key, value),
-                None => inside.env_remove(key),
-            };
-        }
-        inside.stdin(std::process::Stdio::null());
-        inside
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
-        inside
+        wrapped(inside, command)
     }
 }
 

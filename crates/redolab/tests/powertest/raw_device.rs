@@ -69,11 +69,12 @@ fn check_takes_over_what_was_tested_on_a_raw_device() {
     let mut writer = Writer::on(&bench.scratch, &server, &at, &consent);
     await_kept(&bench.scratch, &server.address, &at, 50);
     bench
-        .cut(|| writer.kill())
+        .cut(|| writer.fails())
         .expect("the device is attached again");
     let judged = verify(&bench.scratch, &server.address, &at, &KIND);
     assert_eq!(judged.code, Some(0), "{judged:?}");
-    let checked = check(&bench.scratch, &at, "direct", &consent).json();
+    let enough = [consent[0], consent[1], "--cuts-bound", "95"];
+    let checked = check(&bench.scratch, &at, "direct", &enough).json();
     assert_eq!(
         checked["verdict"]["durability"], "tested",
         "{}",
@@ -129,7 +130,7 @@ fn a_writer_on_a_raw_device_that_ended_by_itself_does_not_count() {
 }
 
 /// Zeros on a device.
-fn wipe(at: &str, from: u64, bytes: usize) {
+pub fn wipe(at: &str, from: u64, bytes: usize) {
     let device = std::fs::File::options().write(true).open(at);
     let device = device.expect("opens");
     device.write_all_at(&vec![0; bytes], from).expect("writes");
@@ -140,14 +141,16 @@ fn wipe(at: &str, from: u64, bytes: usize) {
 #[test]
 fn a_raw_device_without_its_note_does_not_pass() {
     let _alone = alone();
-    let Some(bench) = made("note") else {
+    let Some(mut bench) = made("note") else {
         return;
     };
     let server = Server::start(&bench.scratch, &[]);
     let at = bench.at();
     let mut writer = Writer::on(&bench.scratch, &server, &at, &["--destroy", &at]);
     await_kept(&bench.scratch, &server.address, &at, 50);
-    writer.kill();
+    bench
+        .cut(|| writer.fails())
+        .expect("the device is attached again");
     wipe(&at, RAW_DISK_BYTES - (1 << 20), 1 << 20);
     let judged = verify(&bench.scratch, &server.address, &at, &KIND);
     let cycle = judged.json();

@@ -25,7 +25,7 @@ fn cut_by_shutdown(kind: &str, mib: u64, cuts: u64) -> Result<(), String> {
         await_kept(&scratch, &server.address, &at, 20);
         std::thread::sleep(Duration::from_millis(cut * 37 % 200));
         done("xfs_io", &["-x", "-c", "shutdown", &at])?;
-        writer.kill();
+        writer.fails();
         unmount(&at)?;
         mount()?;
         let kind = ["--cut-kind", "file-system-shutdown"];
@@ -33,6 +33,7 @@ fn cut_by_shutdown(kind: &str, mib: u64, cuts: u64) -> Result<(), String> {
         let cycle = judged.json();
         assert_eq!(cycle["class"], "nothing_lost", "{cycle}");
         assert!(cycle["counts"]["demanded"].as_u64() > Some(0), "{cycle}");
+        assert_eq!(cycle["basis"], "file_system_error", "{cycle}");
         assert_eq!(
             cycle["totals"]["cuts"], 0,
             "no cache has lost its power: {cycle}"

@@ -155,8 +155,8 @@ entries! {
         .advice("Run a power test to verify the declaration.")
         .at(FigureAnchor::Stack);
     DURABILITY_TESTED = CatalogueEntry::new("durability.tested", High,
-        "A power test lost no acknowledged write.")
-        .rule("with no loss in N cuts the loss rate is below 3/N (95 %)", "the rule of three")
+        "A power test lost no acknowledged write in enough cuts of the power that evidence shows.")
+        .limit("share of cuts with a loss, from N cuts without one: below 1 - 0.05^(1/N) (95 %)", &["cuts_bound_pct"])
         .at(FigureAnchor::Trust);
     DURABILITY_REFUTED = CatalogueEntry::new("durability.refuted", High,
         "A power test lost acknowledged writes.")
@@ -164,9 +164,9 @@ entries! {
         .advice("Do not put redo here.")
         .at(FigureAnchor::Trust);
     DURABILITY_PARTLY_TESTED = CatalogueEntry::new("durability.partly_tested", High,
-        "A power test lost nothing, but none of its cuts took the power from every cache below the log.")
-        .rule("only cuts of the host's or the device's power make durability tested", STACK_RULE)
-        .advice("Repeat the power test with cuts of the host's or the device's power (redolab powertest).")
+        "A power test lost nothing, but in too few cuts, or none of its cuts is shown to have taken the power from every cache below the log.")
+        .limit("share of cuts with a loss, from N cuts of the host's or the device's power that evidence shows: below 1 - 0.05^(1/N) (95 %)", &["cuts_bound_pct"])
+        .advice("Repeat the power test with cuts of the host's or the device's power, and let serve --cut switch it (redolab powertest).")
         .at(FigureAnchor::Trust);
     DURABILITY_STACK_CHANGED = CatalogueEntry::new("durability.stack_changed", High,
         "A power test was made on this device, but in another stack: a layer, an option, the firmware, a cache setting or the sync method is different.")

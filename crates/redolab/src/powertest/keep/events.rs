@@ -6,7 +6,9 @@
 //! What it must not know: logs, files, and when copies are made.
 
 use super::super::PowerTestError;
-use super::super::messages::{ACK_BYTES, NewTest, PowerAck, TestNote, TestedFiles, decode_acks};
+use super::super::messages::{
+    ACK_BYTES, NewTest, PowerAck, TestNote, TestRecord, TestedFiles, decode_acks,
+};
 use super::super::records::TestId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +39,8 @@ pub(super) struct CopiedTest {
     pub(super) ended: Option<String>,
     pub(super) failed: Option<String>,
     pub(super) clock_jumps: Vec<i64>,
+    #[serde(default)]
+    pub(super) record: TestRecord,
 }
 
 /// A test that was not judged.
@@ -110,20 +114,13 @@ impl KeptTests {
                     ended: None,
                     failed: None,
                     clock_jumps: Vec::new(),
+                    record: TestRecord::default(),
                 };
                 let acks = Vec::new();
                 self.tests.insert(id, KeptTest { test, acks });
             }
             KeepEvent::Files(id, files) => self.change(&id, |test| test.files = Some(files)),
-            KeepEvent::Noted(id, TestNote::Ended(why)) => {
-                self.change(&id, |test| test.ended = Some(why));
-            }
-            KeepEvent::Noted(id, TestNote::Failed(how)) => {
-                self.change(&id, |test| test.failed = Some(how));
-            }
-            KeepEvent::Noted(id, TestNote::ClockJumped(ns)) => {
-                self.change(&id, |test| test.clock_jumps.push(ns));
-            }
+            KeepEvent::Noted(id, note) => self.change(&id, |test| noted(test, note)),
             KeepEvent::Released(id, stream, at, offset) => self.released(&id, stream, at, offset),
             KeepEvent::Closed(id) => {
                 self.copy = None;
@@ -168,6 +165,21 @@ impl KeptTests {
     pub(super) fn copy_bytes(&self) -> u64 {
         let of = |kept: &KeptTest| kept.acks.len() as u64 * (ACK_BYTES as u64 + 2) + (72 << 10);
         self.tests.values().map(of).sum()
+    }
+}
+
+fn noted(test: &mut CopiedTest, note: TestNote) {
+    match note {
+        TestNote::Ended(why) => test.ended = Some(why),
+        TestNote::Failed(how) => test.failed = Some(how),
+        TestNote::ClockJumped(ns) => test.clock_jumps.push(ns),
+        TestNote::Began(state) => test.record.began = Some(state),
+        TestNote::DeviceFailed(failure) => {
+            test.failed = Some(failure.error.clone());
+            test.record.failure = Some(failure);
+        }
+        TestNote::Switched(switched) => test.record.switched = Some(switched),
+        TestNote::Closed => test.record.closed = true,
     }
 }
 

@@ -219,6 +219,7 @@ impl PowerKeep {
                 ended: test.ended.clone(),
                 failed: test.failed.clone(),
                 clock_jumps: test.clock_jumps.clone(),
+                record: test.record.clone(),
             })
         });
         let earlier = self.cycles.iter().rev().filter(|cycle| cycle.path == path);

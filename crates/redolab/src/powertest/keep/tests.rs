@@ -55,6 +55,7 @@ fn cycle(new: &NewTest) -> PowerCycle {
         stack: new.fingerprint.clone(),
         notes: Vec::new(),
         first_lost: None,
+        evidence: None,
     }
 }
 

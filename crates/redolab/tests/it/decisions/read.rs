@@ -41,6 +41,11 @@ fn plain(text: &str) -> String {
 
 fn put(answers: &mut Answers, name: &str, text: Option<&str>) {
     if let Some(text) = text {
+        // What a word of durability rests on stands behind it.
+        let text = match name {
+            "durability" => text.split(" (").next().unwrap_or(text),
+            _ => text,
+        };
         answers.insert(name.to_owned(), plain(text).trim().to_lowercase());
     }
 }
