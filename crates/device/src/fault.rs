@@ -10,7 +10,7 @@
 
 mod gate;
 
-pub use gate::{Gate, HeldOperation};
+pub use gate::{Gate, Hang, HeldOperation};
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
@@ -137,6 +137,12 @@ impl FaultDevice {
         self.shared.delay_ns.store(nanos, Ordering::Relaxed);
     }
 
+    /// The device hangs after so many more calls, until what is returned is dropped.
+    #[must_use]
+    pub fn hang(&self, after: usize) -> Hang {
+        Hang::begin(Arc::clone(&self.shared.gate), after)
+    }
+
     /// From now on completions of queued operations are held until the gate releases them.
     /// Operations run below as always; only their completions wait.
     #[must_use]
@@ -150,7 +156,9 @@ impl Shared {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Before each call.
     fn delay(&self) {
+        self.gate.wait_while_hung();
         let nanos = self.delay_ns.load(Ordering::Relaxed);
         if nanos > 0 {
             std::thread::sleep(Duration::from_nanos(nanos));
@@ -199,6 +207,7 @@ unsafe impl LogDevice for FaultDevice {
     }
 
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.shared.gate.wait_while_hung();
         match self.shared.plan().strike(FaultTarget::Read) {
             Some(Fault::Errno(errno)) => Err(DeviceError::Io {
                 path: PathBuf::from("injected fault"),
@@ -211,6 +220,7 @@ unsafe impl LogDevice for FaultDevice {
 
     /// Counts as a flush, and is struck as one.
     fn settle(&self) -> Result<(), IoOrDevice> {
+        self.shared.gate.wait_while_hung();
         match self.shared.plan().strike(FaultTarget::Flush) {
             Some(Fault::Errno(errno)) => Err(IoOrDevice::Io(IoFailure { errno })),
             _ => self.inner.settle(),

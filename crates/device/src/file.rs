@@ -131,8 +131,9 @@ impl std::str::FromStr for SyncMethod {
     }
 }
 
-/// Holds a file for one owner; dropping it, or the end of the process, releases it.
-#[derive(Debug)]
+/// Holds a file for one owner; dropping the last clone of it, or the end of the process, releases
+/// it.
+#[derive(Clone, Debug)]
 pub struct LockGuard {
     file: Arc<OwnedFd>,
 }

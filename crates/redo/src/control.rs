@@ -17,10 +17,13 @@ use crate::format::{is_readable_control, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
 
 mod file;
+mod place;
 mod ring;
 mod sense;
 mod table;
 pub use file::ControlFile;
+#[cfg_attr(feature = "loom", allow(unused_imports))]
+pub(crate) use place::{Carried, Carrier};
 pub use ring::{RingKind, RingTable};
 pub use sense::CopyProblem;
 use sense::{plausible, possible};

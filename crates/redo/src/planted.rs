@@ -144,6 +144,8 @@ pub enum Bug {
     MarkedBeforeRequired,
     /// Take a member for one that was used apart because of an update that never ended.
     UnendedUpdateCounts,
+    /// Have an update of the control information wait for a member that hangs until it answers.
+    UpdateWaitsForMember,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
     /// Write a place of the ring anew when the disk's write is complete, not when it is flushed.

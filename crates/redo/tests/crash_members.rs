@@ -75,6 +75,7 @@ fn each_bug_planted_in_members_is_found() {
         (Bug::BelievedBeforeMarked, 6400),
         (Bug::UnendedUpdateCounts, 1_013_600),
         (Bug::CheckpointOnOneMember, 0),
+        (Bug::UpdateWaitsForMember, 0),
         (Bug::ReturnedInFlight, 0),
         (Bug::CopyBesideStream, 0),
         (Bug::ReturnedUnflushed, 0),

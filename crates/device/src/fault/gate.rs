@@ -1,4 +1,5 @@
-//! The gate of a fault device: completions wait in front of it until a test lets them through.
+//! The gate of a fault device: completions wait in front of it until a test lets them through. Also
+//! the device that hangs.
 //!
 //! Invariants: completions of a queue pass in the order of their release; what was submitted
 //! before the gate was closed passes freely; a dropped gate is open, so that no thread is left
@@ -30,8 +31,50 @@ pub(super) struct GateState {
     changed: Condvar,
 }
 
+/// A device that hangs: what it is asked, reads too, waits before it reaches the device below until
+/// this is dropped.
+pub struct Hang {
+    state: Arc<GateState>,
+}
+
+impl Hang {
+    pub(super) fn begin(state: Arc<GateState>, after: usize) -> Hang {
+        let mut inside = state.lock();
+        (inside.hangs, inside.before) = (inside.hangs + 1, after);
+        drop(inside);
+        Hang { state }
+    }
+
+    /// Waits until at least `count` calls hang; whether they did within `patience`.
+    #[must_use]
+    pub fn await_hanging(&self, count: usize, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut inside = self.state.lock();
+        while inside.hanging < count {
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                return false;
+            };
+            let waited = self.state.changed.wait_timeout(inside, left);
+            inside = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+impl Drop for Hang {
+    fn drop(&mut self) {
+        self.state.lock().hangs -= 1;
+        self.state.changed.notify_all();
+    }
+}
+
 #[derive(Default)]
 struct Inside {
+    /// Hangs that were not ended, and calls that wait for that.
+    hangs: usize,
+    /// Calls that pass before the device hangs.
+    before: usize,
+    hanging: usize,
     closed: bool,
     tickets: u64,
     held: Vec<HeldOperation>,
@@ -99,6 +142,22 @@ impl GateState {
         let mut held = std::mem::take(&mut inside.held);
         inside.released.append(&mut held);
         self.changed.notify_all();
+    }
+
+    /// Waits while the device hangs.
+    pub(super) fn wait_while_hung(&self) {
+        let mut inside = self.lock();
+        if inside.hangs == 0 || inside.before > 0 {
+            inside.before = inside.before.saturating_sub(1);
+            return;
+        }
+        inside.hanging += 1;
+        self.changed.notify_all();
+        while inside.hangs > 0 {
+            let woken = self.changed.wait(inside);
+            inside = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        inside.hanging -= 1;
     }
 
     /// Holds the completions of operations that are about to be submitted.

@@ -5,6 +5,7 @@
 //! update returns, where others have everything that was acknowledged. What it must not know: how a
 //! copy is encoded.
 
+use super::place::{Carrier, Place};
 use super::{COPY_BYTES, ControlInfo, CopyProblem, MemberTable};
 use crate::error::Error;
 use crate::format::LogId;
@@ -15,53 +16,15 @@ use device::queue::IoOrDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where control information lies: with one member, or of a log without members.
-#[derive(Clone)]
-struct Place {
-    /// The member, from 0.
-    member: usize,
-    device: Arc<dyn LogDevice>,
-    /// The only copy here that is believed; an update writes the other first. `None` when both
-    /// copies say the same.
-    good: Option<u64>,
-    /// How often both copies were written: with a member its own count, else the generation.
-    written: u64,
-}
-
-impl Place {
-    fn new(device: Arc<dyn LogDevice>, info: &ControlInfo, good: Option<u64>) -> Place {
-        Place {
-            member: info.members.map_or(0, |members| members.own.into()),
-            device,
-            good,
-            written: info.members.map_or(info.generation, |m| m.written.into()),
-        }
-    }
-
-    /// The copy that the next writing begins with, and its number: first the copy that is not
-    /// believed. Where both say the same, the number decides: a writing that was interrupted
-    /// before had the same one to go on from, so what it left in doubt, though it may read well,
-    /// is what this one writes first.
-    fn next(&self, info: &ControlInfo, planted: Planted) -> (u64, u64) {
-        let first = match self.good {
-            Some(good) if planted.has(Bug::GoodCopyFirst) => good,
-            Some(good) => 1 - good,
-            None => self.written.wrapping_add(1) % 2,
-        };
-        let next = self.written.wrapping_add(1);
-        match info.members {
-            Some(_) if next % 2 == first => (first, next),
-            Some(_) => (first, next.wrapping_add(1)),
-            None => (first, info.generation),
-        }
-    }
-}
+/// Which members may be marked stale, each alone, a bit for each; see [`ControlFile::agree`].
+pub(crate) type Agreed = Box<dyn Fn() -> u16 + Send + Sync>;
 
 /// The control file, open: one, or that of each member.
 pub struct ControlFile {
     places: Vec<Place>,
     /// Those of members that were marked stale since it was read.
     left: Vec<Place>,
+    agreed: Option<Agreed>,
     path: PathBuf,
     info: ControlInfo,
     planted: Planted,
@@ -147,6 +110,7 @@ impl ControlFile {
             (Some(info), _) => Ok(ControlFile {
                 places: vec![Place::new(device, &info, good)],
                 left: Vec::new(),
+                agreed: None,
                 path,
                 info,
                 planted: Planted::none(),
@@ -173,6 +137,7 @@ impl ControlFile {
         let mut file = ControlFile {
             places: vec![place],
             left: Vec::new(),
+            agreed: None,
             path: path.to_owned(),
             info,
             planted: Planted::none(),
@@ -187,6 +152,31 @@ impl ControlFile {
     #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Has everything that is written to `member` from now on carried by `carrier`.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn carried_by(&mut self, member: usize, carrier: &Arc<dyn Carrier>) {
+        let all = self.places.iter_mut().chain(&mut self.left);
+        for place in all.filter(|place| place.member == member) {
+            place.carrier = Some(Arc::clone(carrier));
+        }
+    }
+
+    /// From now on a member that fails in an update is marked alone where `agreed` contains it: in
+    /// its cell others have everything that was acknowledged, and nothing is acknowledged before
+    /// the mark is durable.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn agree(&mut self, agreed: Agreed) {
+        self.agreed = Some(agreed);
+    }
+
+    /// Nothing that was written to `member` is still under way.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn is_at_rest(&self, member: usize) -> bool {
+        let mut all = self.places.iter().chain(&self.left);
+        let busy = |place: &Place| place.carrier.as_ref().is_some_and(|c| c.is_busy());
+        !all.any(|place| place.member == member && busy(place))
     }
 
     /// What it holds.
@@ -262,6 +252,9 @@ impl ControlFile {
     #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn readmit(&mut self, member: usize) -> Result<bool, Error> {
         let before = self.info.clone();
+        if !self.is_at_rest(member) {
+            return Ok(false);
+        }
         let found = self.left.iter().position(|place| place.member == member);
         let (Some(at), Some(mut table)) = (found, before.members) else {
             return Ok(false);
@@ -271,6 +264,7 @@ impl ControlFile {
         let mut returns = ControlFile {
             places: vec![self.left.remove(at)],
             left: Vec::new(),
+            agreed: None,
             path: self.path.clone(),
             info: before.clone(),
             planted: self.planted,
@@ -290,7 +284,7 @@ impl ControlFile {
             Err((failed, error)) => {
                 let marked = match failed == member {
                     true => before.members,
-                    false => without(table, failed),
+                    false => self.without(table, failed),
                 };
                 self.info.members = marked;
                 self.info.generation += 1;
@@ -320,7 +314,8 @@ impl ControlFile {
     /// # Errors
     /// When the device fails; nothing was changed then.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        let mut all = self.places.iter().map(|place| place.device.settle());
+        let settle = |place: &Place| place.carry(|device| device.settle());
+        let mut all = self.places.iter().map(settle);
         let settled = all.try_for_each(|settled| settled);
         settled.map_err(|e| Error::control(&self.path, e))
     }
@@ -365,7 +360,8 @@ impl ControlFile {
     /// and all is written again.
     fn store(&mut self) -> Result<(), Error> {
         while let Err((member, error)) = self.store_once() {
-            let marked = self.info.members.and_then(|table| without(table, member));
+            let marked = self.info.members;
+            let marked = marked.and_then(|table| self.without(table, member));
             let Some(marked) = marked else {
                 return Err(Error::control(&self.path, error));
             };
@@ -373,6 +369,24 @@ impl ControlFile {
             self.info.generation += 1;
         }
         Ok(())
+    }
+
+    /// `table` after `member` failed in an update. Where nothing else is known of it, its cell is
+    /// stale as a whole, and another one has everything that was acknowledged. `None` where there
+    /// is none.
+    fn without(&self, table: MemberTable, member: usize) -> Option<MemberTable> {
+        let mut marked = table;
+        let agreed = self.agreed.as_ref().map_or(0, |agreed| agreed());
+        if agreed >> member & 1 != 0 {
+            marked.stale |= agreed;
+            return marked.all().any(|m| marked.in_sync(m)).then_some(marked);
+        }
+        if !table.suffice(|other| other != member) {
+            return None;
+        }
+        let cell = table.cells().find(|cell| cell.contains(&member))?;
+        cell.for_each(|member| marked.stale |= 1 << member);
+        Some(marked)
     }
 
     /// Both copies on every member in sync, or the member that failed.
@@ -403,8 +417,9 @@ impl ControlFile {
                 let place = &self.places[at];
                 let bytes = self.encoded_for(place, *written);
                 let addr = copy * COPY_BYTES as u64;
-                let done = device::queue::write_durable(&*place.device, addr, &bytes);
-                done.map_err(|error| (place.member, error))?;
+                let write =
+                    move |to: &dyn LogDevice| device::queue::write_durable(to, addr, &bytes);
+                place.carry(write).map_err(|error| (place.member, error))?;
                 let place = &mut self.places[at];
                 place.good = (!second).then_some(copy);
                 place.written = *written;
@@ -442,17 +457,4 @@ fn is_older(a: &ControlInfo, b: &ControlInfo) -> bool {
     let written = |info: &ControlInfo| info.members.map_or(0, |m| m.written);
     let behind = written(b).wrapping_sub(written(a)) as i16 > 0;
     a.generation < b.generation || a.generation == b.generation && behind
-}
-
-/// `table` after `member` failed in an update. What it alone holds is not known here: its cell is
-/// stale as a whole, and another one has everything that was acknowledged. `None` where there is
-/// none.
-fn without(table: MemberTable, member: usize) -> Option<MemberTable> {
-    if !table.suffice(|other| other != member) {
-        return None;
-    }
-    let mut marked = table;
-    let cell = table.cells().find(|cell| cell.contains(&member))?;
-    cell.for_each(|member| marked.stale |= 1 << member);
-    Some(marked)
 }

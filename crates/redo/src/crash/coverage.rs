@@ -270,6 +270,10 @@ counters! {
     stuck,
     /// Members that were to return while an operation of theirs had not returned.
     waited_for_own,
+    /// Operations on control information that hung.
+    hung,
+    /// Of those, the ones without which the log went on.
+    gone_without,
     /// Operations of copying that failed.
     failed_resilvering,
     /// Operations that made it durable that a member is in sync, and failed.

@@ -10,6 +10,7 @@ use device::{DeviceError, IoFailure, Region};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) const EIO: i32 = 5;
+const ETIMEDOUT: i32 = 110;
 
 /// The world, shared with the devices in it.
 pub(super) type Shared = Arc<Mutex<World>>;
@@ -48,8 +49,9 @@ unsafe impl LogDevice for Blocking {
         Ok(Box::new(BlockingQueue {
             world: Arc::clone(&self.world),
             domain: self.domain,
-            inner,
+            inner: Some(inner),
             number: None,
+            last: 0,
             dead: Vec::new(),
         }))
     }
@@ -66,9 +68,12 @@ unsafe impl LogDevice for Blocking {
 struct BlockingQueue {
     world: Shared,
     domain: Domain,
-    inner: Box<dyn Queue>,
+    /// None when its operation hangs, and is not waited for any more.
+    inner: Option<Box<dyn Queue>>,
     /// Its number on the disk, once it was used.
     number: Option<u32>,
+    /// The operation that was submitted last.
+    last: u64,
     /// Operations that came after the process's end.
     dead: Vec<OpCompletion>,
 }
@@ -76,8 +81,9 @@ struct BlockingQueue {
 impl Queue for BlockingQueue {
     fn submit(&mut self, ops: &[Op]) {
         let world = lock(&self.world);
-        if !world.is_over() {
-            self.inner.submit(ops);
+        if let Some(inner) = self.inner.as_mut().filter(|_| !world.is_over()) {
+            inner.submit(ops);
+            self.last = ops.last().map_or(0, |op| op.id);
             let last = world.env.disks.of(self.domain).pending().pop();
             self.number = last.map(|pending| pending.queue).or(self.number);
             return;
@@ -97,9 +103,16 @@ impl Queue for BlockingQueue {
             return dead;
         }
         let mut world = lock(&self.world);
-        world.blocked(self.domain, self.number);
+        if !world.blocked(self.domain, self.number) {
+            let (id, result) = (self.last, Err(IoFailure { errno: ETIMEDOUT }));
+            out.push(OpCompletion { id, result, by: 0 });
+            world.env.hangs.keep(self.inner.take());
+            return 1;
+        }
         let before = out.len();
-        self.inner.poll(out, false);
+        if let Some(inner) = &mut self.inner {
+            inner.poll(out, false);
+        }
         if world.is_over() {
             for completion in &mut out[before..] {
                 completion.result = Err(IoFailure { errno: EIO });

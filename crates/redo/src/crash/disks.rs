@@ -289,6 +289,7 @@ impl Env {
         let slow = (slow < usize::from(table.count)).then_some(slow);
         self.members.lives_with_a_slow_member += u64::from(slow.is_some());
         self.members.count_life(table);
+        standing.set_clock(Arc::clone(&self.clock) as _);
         self.together = Some(Together::new(standing, slow));
     }
 

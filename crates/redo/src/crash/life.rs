@@ -4,6 +4,7 @@
 use super::archive::{SimArchive, reusable};
 use super::coverage::{Coverage, MemberCoverage, RingCoverage};
 use super::disks::{Disks, Together};
+use super::hangs::{Hangs, LifeClock};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
 use super::restores::Moments;
@@ -25,6 +26,9 @@ pub(super) struct Env {
     pub(super) rng: Rng,
     /// For what is done beside the history, which must not change what happens in it.
     pub(super) aside: Rng,
+    pub(super) hangs: Hangs,
+    /// The clock of the life.
+    pub(super) clock: Arc<LifeClock>,
     pub(super) moments: Moments,
     pub(super) plan: Plan,
     pub(super) planted: Planted,
@@ -177,6 +181,7 @@ impl Life {
     /// One thing that happens next: a session's step, the device's, or the host's.
     pub(super) fn step(&mut self, env: &mut Env) {
         self.now = self.now.plus(Nanos(1 + env.rng.below(30_000)));
+        env.clock.set(self.now);
         env.condemn();
         env.draw_late();
         if env.rng.chance(env.plan.device_share, 16) {
@@ -266,6 +271,11 @@ impl Life {
         all.chain(open).max().unwrap_or(0)
     }
 
+    /// Somebody waits for redo that is not durable.
+    pub(super) fn somebody_waits(&self) -> bool {
+        self.waited_for() > self.buffer.published()
+    }
+
     /// Somebody waits for what is written, and nothing will make it durable.
     pub(super) fn is_forgotten(&self, env: &Env) -> bool {
         let (_, bytes) = self.buffer.open_batch();
@@ -275,7 +285,7 @@ impl Life {
             && self.inbox.is_empty()
             // A member that is late or was given up has operations of its own.
             && (env.together.is_some() || env.ring.is_some() || env.disks.pending().is_empty())
-            && self.waited_for() > self.buffer.published()
+            && self.somebody_waits()
     }
 
     /// Everything that was appended is durable and nothing is under way.

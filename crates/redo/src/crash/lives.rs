@@ -5,6 +5,7 @@
 use super::archive;
 use super::disk::{Blocking, Shared, lock};
 use super::disks::{Domain, Part};
+use super::hangs;
 use super::life::{Env, Life};
 use super::oracle::Recovered;
 use super::plan::Plan;
@@ -245,6 +246,7 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
         world.steps_left = 1 + world.env.rng.below(world.env.plan.steps);
         world.grace = world.env.rng.pick(&[0, 60, 60, 60]);
     }
+    hangs::carry(world, &mut control);
     let mut resilver = None;
     loop {
         let turn = lock(world).turn();

@@ -13,6 +13,7 @@ mod archive;
 mod coverage;
 mod disk;
 mod disks;
+mod hangs;
 mod host;
 mod life;
 mod lives;

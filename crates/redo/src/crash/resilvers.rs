@@ -35,7 +35,7 @@ pub(super) fn go_on(world: &Shared, control: &mut ControlFile, kept: &mut Option
     let Some(standing) = standing else {
         return;
     };
-    let Some(mut resilver) = kept.take().or_else(|| begin(world, &standing)) else {
+    let Some(mut resilver) = kept.take().or_else(|| begin(world, &standing, control)) else {
         return;
     };
     match resilver.step() {
@@ -51,7 +51,7 @@ pub(super) fn go_on(world: &Shared, control: &mut ControlFile, kept: &mut Option
     }
 }
 
-fn begin(shared: &Shared, standing: &Arc<Standing>) -> Option<Resilver> {
+fn begin(shared: &Shared, standing: &Arc<Standing>, control: &ControlFile) -> Option<Resilver> {
     let (member, piece) = {
         let env = &mut lock(shared).env;
         let left: Vec<usize> = standing.left_behind().collect();
@@ -61,6 +61,10 @@ fn begin(shared: &Shared, standing: &Arc<Standing>) -> Option<Resilver> {
         let piece = sectors.div_ceil(pieces) * env.plan.sector_bytes as u64;
         (member, piece)
     };
+    if !control.is_at_rest(member) {
+        lock(shared).env.members.waited_for_own += 1;
+        return None;
+    }
     let part = Part::Data;
     let to = Blocking::shared(shared, Domain { member, part });
     let path = format!("member {member}");
@@ -71,7 +75,8 @@ fn begin(shared: &Shared, standing: &Arc<Standing>) -> Option<Resilver> {
     env.members.resilvered += u64::from(resilver.is_some());
     if resilver.is_some() {
         // Whatever of its own came later would overwrite what it is given now.
-        if !env.disks.data[member].pending().is_empty() {
+        let own = [&env.disks.data[member], &env.disks.control[member]];
+        if own.iter().any(|disk| !disk.pending().is_empty()) {
             env.violated(format!(
                 "M14: member {member} is copied, and an operation of its own has not returned"
             ));

@@ -3,6 +3,7 @@
 use super::archive::SimArchive;
 use super::disk::{EIO, lock};
 use super::disks::{self, Domain, Images};
+use super::hangs::Hangs;
 use super::life::{Env, Life};
 use super::lives::{open, run_life};
 use super::oracle::Oracle;
@@ -100,6 +101,8 @@ impl World {
         disks.format(&info);
         let (lives, archive) = (plan.lives, plan.archive.then(SimArchive::default));
         let env = Env {
+            hangs: Hangs::draw(&plan),
+            clock: Arc::default(),
             aside: Rng(rng.0 ^ 0x0061_7369_6465),
             moments: Moments::default(),
             rng,
@@ -158,8 +161,17 @@ impl World {
         self.over.is_some()
     }
 
-    /// Blocking code waits for its operation: others go on, then it ends in some way.
-    pub(super) fn blocked(&mut self, domain: Domain, queue: Option<u32>) {
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Blocking code waits for its operation: others go on, then it ends in some way. False where
+    /// it hangs, and is not waited for any more.
+    pub(super) fn blocked(&mut self, domain: Domain, queue: Option<u32>) -> bool {
+        if !self.is_over() && self.hangs(domain) {
+            self.stage_ops += 1;
+            return false;
+        }
         let was_over = self.is_over();
         if self.life.is_some() {
             for _ in 0..self.env.rng.below(16) {
@@ -184,6 +196,7 @@ impl World {
             let outcome = self.blocking_outcome(pending.op);
             self.env.disks.of(domain).finish(pending.ticket, outcome);
         }
+        true
     }
 
     fn blocking_outcome(&mut self, op: Op) -> OpOutcome {
@@ -241,7 +254,7 @@ impl World {
         }
     }
 
-    fn step_life(&mut self) {
+    pub(super) fn step_life(&mut self) {
         if self.is_over() {
             return;
         }
@@ -316,6 +329,7 @@ impl World {
         }
         self.halt();
         self.env.count_ring();
+        self.env.hangs.collect();
         if let Some(life) = &mut self.life {
             life.collect();
         }
@@ -339,6 +353,7 @@ impl World {
 
     /// Power returns, or the process is started again.
     pub(super) fn restart(&mut self) {
+        self.env.hangs.forget();
         let disks = self.env.disks.clone();
         for (name, disk) in disks.all() {
             if let Some(first) = disk.violations().first() {
@@ -364,6 +379,7 @@ impl World {
 
     pub(super) fn turn(&mut self) -> Turn {
         self.step_life();
+        self.end_hangs();
         if self.is_over() || self.env.violation.is_some() {
             return Turn::Over;
         }

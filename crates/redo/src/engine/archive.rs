@@ -52,8 +52,7 @@ impl Log {
     /// # Errors
     /// A log that was closed.
     pub fn archive_position(&self) -> Result<Option<Rba>, Error> {
-        let held = self.held.lock().map_err(|_| Error::Closed)?;
-        let info = held.as_ref().ok_or(Error::Closed)?.control.info();
+        let info = self.view.seen()?.info;
         let rba = |at: Position| info.geometry.rba(at.block, at.offset.into());
         Ok(info.archived.map(rba))
     }
@@ -63,8 +62,7 @@ impl Log {
     /// # Errors
     /// A log that was closed.
     pub fn id(&self) -> Result<[u8; 16], Error> {
-        let held = self.held.lock().map_err(|_| Error::Closed)?;
-        Ok(held.as_ref().ok_or(Error::Closed)?.control.info().log_id.0)
+        Ok(self.view.seen()?.info.log_id.0)
     }
 
     /// Says that every record before `upto` is durable in an archive. Durable when it returns; log

@@ -13,13 +13,16 @@ use super::open::{open_logs, open_member_control};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
 use super::{HeldLog, Log, create};
-use crate::control::{ControlFile, ControlInfo, MemberTable};
+use crate::control::{Carrier, ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
-use crate::members::{Assembled, Assembly, CopyTo, GivenMember, Marked, MemberState, Standing};
+use crate::members::{
+    Assembled, Assembly, CopyTo, GivenMember, Marked, MemberCarrier, MemberState, Standing,
+};
 use crate::recovery::Recovery;
 use crate::sync::Mutex;
 use device::file::{Directory, LockGuard, lock_exclusive_at};
 use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
+use measure::Clock;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -37,21 +40,23 @@ struct Taken {
     files: Vec<(usize, FileSet)>,
     locks: Vec<LockGuard>,
     given: Vec<GivenMember>,
+    carriers: Vec<(usize, Arc<MemberCarrier>)>,
     /// By the numbers of the members; empty for those that are not there.
     paths: Vec<PathBuf>,
 }
 
 impl Taken {
-    fn of(opened: Vec<OpenedMember>, count: usize) -> Taken {
+    fn of(opened: Vec<OpenedMember>, count: usize, times: &Times) -> Result<Taken, Error> {
         let mut taken = Taken {
+            carriers: Vec::new(),
             files: Vec::new(),
             locks: Vec::new(),
             given: Vec::new(),
             paths: vec![PathBuf::new(); count],
         };
-        for member in opened {
-            let own = member.given.file.info().members;
-            let number = own.map_or(0, |own| usize::from(own.own));
+        for mut member in opened {
+            let (number, carrier) = carry(&mut member.given, member.lock.as_ref(), times)?;
+            taken.carriers.push((number, carrier));
             taken
                 .files
                 .extend(member.files.map(|files| (number, files)));
@@ -61,8 +66,27 @@ impl Taken {
             }
             taken.given.push(member.given);
         }
-        taken
+        Ok(taken)
     }
+}
+
+/// For how long a member is waited for, and by which clock.
+type Times = (Duration, Arc<dyn Clock>);
+
+/// Has a thread of its own carry what is written to the control information of a member, whose lock
+/// it keeps; returns the member's number, too.
+fn carry(
+    given: &mut GivenMember,
+    lock: Option<&LockGuard>,
+    times: &Times,
+) -> Result<(usize, Arc<MemberCarrier>), Error> {
+    let own = given.file.info().members;
+    let number = own.map_or(0, |own| usize::from(own.own));
+    let carrier = MemberCarrier::start(number, lock.cloned(), times.clone());
+    let carrier = Arc::new(carrier.map_err(Error::Thread)?);
+    let carries: Arc<dyn Carrier> = Arc::clone(&carrier) as _;
+    given.file.carried_by(number, &carries);
+    Ok((number, carrier))
 }
 
 /// What was found in the places of a log with members.
@@ -140,6 +164,7 @@ impl Log {
         let table = layout.table()?;
         layout.refuse_shared_disks()?;
         let mut notes = one_batch_at_a_time(&mut options);
+        let times = (options.member_patience, options.clock_of_members());
         let Places {
             opened,
             unopened,
@@ -149,8 +174,9 @@ impl Log {
             mut files,
             mut locks,
             given,
+            mut carriers,
             mut paths,
-        } = Taken::of(opened, table.count.into());
+        } = Taken::of(opened, table.count.into(), &times)?;
         let places: Vec<PathBuf> = lost.iter().map(|d| d.path().to_owned()).collect();
         let assembly = Assembly::with_lost(given, layout.accept_loss, &places, options.planted);
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
@@ -170,12 +196,14 @@ impl Log {
             let path = directory.path().to_owned();
             paths[member].clone_from(&path);
             files.push((member, made.files.clone()));
-            locks.push(made.lock);
-            Ok(GivenMember {
+            let mut given = GivenMember {
                 path,
                 file: made.control,
                 data: Arc::new(made.files),
-            })
+            };
+            carriers.push(carry(&mut given, Some(&made.lock), &times)?);
+            locks.push(made.lock);
+            Ok(given)
         };
         let Assembled {
             control,
@@ -186,12 +214,13 @@ impl Log {
         notes.extend(unopened);
         let standing = Arc::clone(&members.standing);
         standing.set_outlier(options.outlier);
-        standing.set_patience(options.member_patience);
+        standing.set_patience(times.0);
+        standing.set_clock(Arc::clone(&times.1));
         let (retry, devices) = (options.member_retry, members.devices.clone());
         let path = control.path().to_owned();
         let path = path.parent().unwrap_or(&path);
         let (mut log, recovery) = Log::start(Arc::new(members), control, path, options, locks)?;
-        log.keep_members(&standing, files, paths.clone());
+        log.keep_members(&standing, (files, carriers), paths.clone());
         if let Some(pause) = retry {
             let devices = devices.into_iter().zip(paths).collect();
             log.begin_resilvering(standing, devices, pause)?;
@@ -227,12 +256,18 @@ impl Log {
     fn keep_members(
         &self,
         standing: &Arc<Standing>,
-        files: Vec<(usize, FileSet)>,
+        (files, carriers): (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>),
         paths: Vec<PathBuf>,
     ) {
+        self.view.keep_members(standing, paths);
+        for (_, carrier) in &carriers {
+            carrier.join(standing);
+        }
         if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
-            held.files = files;
-            held.members = Some((Arc::clone(standing), paths));
+            let agreed = Arc::clone(standing);
+            held.control.agree(Box::new(move || agreed.unmarked()));
+            (held.files, held.carriers) = (files, carriers);
+            held.members = Some(Arc::clone(standing));
             // A member may have failed in the update with which recovery ended.
             held.updated();
         }
@@ -243,17 +278,7 @@ impl Log {
     /// How each member is, in their order; none where the log has none or is closed.
     #[must_use]
     pub fn members(&self) -> Vec<MemberState> {
-        let Ok(held) = self.held.lock() else {
-            return Vec::new();
-        };
-        let Some((standing, paths)) = held.as_ref().and_then(|held| held.members.as_ref()) else {
-            return Vec::new();
-        };
-        let mut report = standing.report();
-        for (member, path) in report.iter_mut().zip(paths) {
-            member.path.clone_from(path);
-        }
-        report
+        self.view.members()
     }
 }
 
@@ -261,15 +286,19 @@ impl HeldLog {
     /// Looks whether the files of the log are still there: what is written to a file without a name
     /// is lost with this process. A member without its files is given up by the log writer.
     pub(super) fn still_there(&self) -> Result<(), DeviceError> {
-        let Some((standing, _)) = &self.members else {
+        let Some(standing) = &self.members else {
             return self.files.iter().try_for_each(|(_, set)| set.still_there());
         };
         let (mut gone, mut left) = (None, self.files.is_empty());
         for (member, set) in &self.files {
-            match set.still_there() {
-                _ if standing.is_stale(*member) => {}
-                Ok(()) => left = true,
-                Err(error) => {
+            if standing.is_stale(*member) {
+                continue;
+            }
+            match look(set, self.carrier(*member)) {
+                // It does not answer, and is given up.
+                None => {}
+                Some(Ok(())) => left = true,
+                Some(Err(error)) => {
                     standing.condemn(*member);
                     gone = gone.or(Some(error));
                 }
@@ -281,12 +310,38 @@ impl HeldLog {
         }
     }
 
+    fn carrier(&self, member: usize) -> Option<&Arc<MemberCarrier>> {
+        let mut carriers = self.carriers.iter();
+        carriers.find_map(|(of, carrier)| (*of == member).then_some(carrier))
+    }
+
+    /// What looks whether the files of a member are still there, which may take long.
+    pub(super) fn look_for_files(&self, member: usize) -> impl FnOnce() -> bool + use<> {
+        let files = self.files.iter().filter(|(owner, _)| *owner == member);
+        let files: Vec<FileSet> = files.map(|(_, set)| set.clone()).collect();
+        let carrier = self.carrier(member).cloned();
+        move || {
+            let there = |set| matches!(look(set, carrier.as_ref()), Some(Ok(())));
+            files.iter().all(there)
+        }
+    }
+
     /// The control information was updated, and may have lost a member in it.
     pub(super) fn updated(&self) {
-        if let (Some((standing, _)), Some(table)) = (&self.members, self.control.info().members) {
+        self.view.updated(self.control.info());
+        if let (Some(standing), Some(table)) = (&self.members, self.control.info().members) {
             standing.updated(table.stale);
         }
     }
+}
+
+/// Whether the files of a member are still there; `None` where it does not answer.
+fn look(set: &FileSet, carrier: Option<&Arc<MemberCarrier>>) -> Option<Result<(), DeviceError>> {
+    let Some(carrier) = carrier else {
+        return Some(set.still_there());
+    };
+    let set = set.clone();
+    carrier.ask(move || set.still_there())
 }
 
 /// Marks members stale, durably on all others. Called by the log writer, which acknowledges nothing
@@ -301,6 +356,12 @@ fn mark_stale(held: &Weak<Mutex<Option<HeldLog>>>, members: u16) -> Marked {
     let Some(held) = held.as_mut() else {
         return Marked::Failed;
     };
+    let known = held.control.info().members;
+    if known.is_some_and(|table| table.stale & members == members) {
+        // The update that was under way has marked them.
+        held.updated();
+        return Marked::Durable;
+    }
     let marked = held.control.update(|info| {
         if let Some(table) = &mut info.members {
             table.stale |= members;

@@ -42,6 +42,7 @@ mod salvage;
 mod session;
 pub mod stripe;
 mod ticket;
+mod view;
 
 pub use crate::members::MemberState;
 pub use crate::members::ring::RingState;
@@ -61,10 +62,10 @@ pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
 pub use ticket::{CommitFuture, Ticket};
 
-use crate::control::ControlFile;
+use crate::control::{ControlFile, ControlInfo};
 use crate::error::Error;
 use crate::group::Geometry;
-use crate::members::Standing;
+use crate::members::{MemberCarrier, Standing};
 use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Reach, RecordReader, overwritten};
@@ -72,9 +73,9 @@ use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
 use crate::turn::SwitchHold;
 use crate::writer::{History, Learned, Writer};
+use device::FileSet;
 use device::file::LockGuard;
 use device::pool::WorkerStats;
-use device::{FileSet, LogDevice};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,6 +89,8 @@ pub struct Log {
     core: Arc<core::Core>,
     /// What is given up when it is closed.
     held: Arc<Mutex<Option<HeldLog>>>,
+    /// What it says of itself without waiting for what is held.
+    view: Arc<view::View>,
     path: PathBuf,
     planted: Planted,
     lgwr: Mutex<Option<JoinHandle<()>>>,
@@ -103,12 +106,13 @@ pub struct Log {
 /// The files or the devices of an open log. The locks go last.
 struct HeldLog {
     control: ControlFile,
-    /// The redo, to be read.
-    data: Arc<dyn LogDevice>,
+    /// What carries control information to each member that is there.
+    carriers: Vec<(usize, Arc<MemberCarrier>)>,
+    view: Arc<view::View>,
     /// The log files of each member, or of the log without members, where they are files.
     files: Vec<(usize, FileSet)>,
-    /// The members, where it has some, and their places.
-    members: Option<(Arc<Standing>, Vec<PathBuf>)>,
+    /// The members, where it has some.
+    members: Option<Arc<Standing>>,
     /// Its ring, where it has one that is used.
     ring: Option<ring::HeldRing>,
     _locks: Vec<LockGuard>,
@@ -235,9 +239,8 @@ impl Log {
         if position.block > durable || position.block == durable && position.offset > 0 {
             return Err(refuse("the log is not durable up to it"));
         }
-        let held = self.held.lock().map_err(|_| Error::Closed)?;
-        let held = held.as_ref().ok_or(Error::Closed)?;
-        let control = held.control.info().clone();
+        let seen = self.view.seen()?;
+        let control = ControlInfo::clone(&seen.info);
         // Of blocks that are older nobody knows any more which incarnation had to write them.
         if control
             .incarnations
@@ -246,7 +249,7 @@ impl Log {
         {
             return Err(overwritten(&control, position.block, self.reach().reusable));
         }
-        let (data, path, planted) = (Arc::clone(&held.data), &*self.path, self.planted);
+        let (data, path, planted) = (seen.data, &*self.path, self.planted);
         let reach = || self.reach();
         Ok(RecordReader::new(
             data, control, path, position, planted, reach,
@@ -298,6 +301,7 @@ impl Log {
     pub fn close(&self) -> Result<(), Error> {
         self.stop();
         let drained = self.core.drain();
+        self.view.close();
         let held = self.held.lock().map_err(|_| Error::Closed)?.take();
         let mut held = held.ok_or(Error::Closed)?;
         let closed = drained.and_then(|()| {

@@ -7,6 +7,7 @@ use super::core::Core;
 use super::headers::check_headers;
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths};
+use super::view::View;
 use super::{HeldLog, Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
@@ -139,9 +140,11 @@ impl Log {
         }
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
+        let view = View::new(control.info().clone(), data);
         let held = HeldLog {
             control,
-            data,
+            carriers: Vec::new(),
+            view: Arc::clone(&view),
             files: Vec::new(),
             members: None,
             ring: None,
@@ -150,6 +153,7 @@ impl Log {
         let log = Log {
             core,
             held: Arc::new(Mutex::new(Some(held))),
+            view,
             path: path.to_owned(),
             planted: options.planted,
             lgwr: Mutex::new(Some(thread)),

@@ -7,6 +7,7 @@ use crate::control::Position;
 use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
+use crate::members::MemberClock;
 use crate::planted::Planted;
 use crate::recovery::DamageScan;
 use crate::setters::setters;
@@ -18,6 +19,7 @@ use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
 use measure::Nanos;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Who writes the log.
@@ -265,6 +267,8 @@ pub struct Options {
     /// Clock of every time that the log reports; `None` for one that begins when the log is opened.
     /// Logs that share a clock report times that can be compared.
     pub clock: Option<EngineClock>,
+    /// The clock by which members are late; `None` for the log's own. For tests.
+    pub(super) member_clock: Option<MemberClock>,
     /// Called for each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
@@ -295,6 +299,7 @@ impl Default for Options {
             member_retry: Some(Duration::from_secs(1)),
             archive_mode: ArchiveMode::default(),
             clock: None,
+            member_clock: None,
             observer: None,
             record_history: false,
             planted: Planted::none(),
@@ -355,6 +360,21 @@ impl Options {
     pub fn clock(mut self, clock: EngineClock) -> Options {
         self.clock = Some(clock);
         self
+    }
+
+    /// These options with another clock by which members are late.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn member_clock(mut self, clock: Arc<dyn measure::Clock>) -> Options {
+        self.member_clock = Some(MemberClock(clock));
+        self
+    }
+
+    /// The clock by which members are late.
+    pub(super) fn clock_of_members(&mut self) -> Arc<dyn measure::Clock> {
+        let own = *self.clock.get_or_insert_with(EngineClock::default);
+        let given = self.member_clock.as_ref();
+        given.map_or_else(|| Arc::new(own) as _, |given| Arc::clone(&given.0))
     }
 
     /// How turns are taken with these.

@@ -141,12 +141,14 @@ impl ResilverWork {
         let Some(held) = self.held.upgrade() else {
             return false;
         };
-        let held = held.lock();
-        let Some(held) = held.as_ref().ok().and_then(|held| held.as_ref()) else {
-            return false;
+        let look = {
+            let held = held.lock();
+            let held = held.as_ref().ok().and_then(|held| held.as_ref());
+            held.filter(|held| held.control.is_at_rest(member))
+                .map(|held| held.look_for_files(member))
         };
-        let mut files = held.files.iter().filter(|(owner, _)| *owner == member);
-        files.all(|(_, set)| set.still_there().is_ok())
+        // Nothing is held while it is waited for.
+        look.is_some_and(|look| look())
     }
 
     /// Makes it durable that the member is in sync, and has it used.

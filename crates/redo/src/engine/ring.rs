@@ -37,7 +37,6 @@ const HEAD: &[u8] = b"redolab: a ring in the making\n";
 /// The ring of an open log.
 pub(super) struct HeldRing {
     device: Arc<RingDevice>,
-    path: PathBuf,
     /// Its file, where it is one.
     file: Option<FileSet>,
 }
@@ -94,6 +93,7 @@ impl Log {
         } = Together::open(layout, &options)?;
         notes.extend(opened.notes);
         if let Some(ring) = &opened.ring {
+            ring.standing.set_clock(options.clock_of_members());
             // What proves damage may lie further behind it, by what the ring held.
             let geometry = &control.info().geometry;
             let buffer = options.ring_blocks(geometry)? * u64::from(geometry.block_bytes);
@@ -106,11 +106,9 @@ impl Log {
         let (mut log, recovery) = started?;
         log.keep_files(files.into_iter().collect());
         if let Some(device) = opened.ring {
-            log.keep_ring(HeldRing {
-                device,
-                path: ring_path,
-                file: ring_file,
-            });
+            log.view.keep_ring(&device.standing, ring_path);
+            let file = ring_file;
+            log.keep_ring(HeldRing { device, file });
         }
         log.say_first(BackEnd {
             sync_method: Some(method),
@@ -136,11 +134,7 @@ impl Log {
     /// How the ring is; `None` where the log has none, goes on without it, or is closed.
     #[must_use]
     pub fn ring(&self) -> Option<RingState> {
-        let held = self.held.lock().ok()?;
-        let ring = held.as_ref()?.ring.as_ref()?;
-        let mut state = ring.device.standing.report();
-        state.path.clone_from(&ring.path);
-        Some(state)
+        self.view.ring()
     }
 }
 

@@ -9,9 +9,10 @@
 use super::Standing;
 use super::driver::Lane;
 use super::lane::Number;
+use measure::Nanos;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a member did since the log was opened.
 #[derive(Debug, Default)]
@@ -35,33 +36,33 @@ pub(crate) struct CellStats {
 struct Running {
     /// The last write that the flush covers.
     number: Number,
-    begun: Instant,
+    begun: Nanos,
     /// Members that have not.
     left: u16,
     /// Members that took longer than an outlier may.
     slow: u16,
     /// For each cell, since when one of its members had completed it.
-    first: Vec<Option<(usize, Instant)>>,
+    first: Vec<Option<(usize, Nanos)>>,
 }
 
 pub(super) struct Contest {
     running: VecDeque<Running>,
     /// When the first write was submitted that no flush covers yet.
-    begun: Option<Instant>,
+    begun: Option<Nanos>,
     /// For each member, since when something is acknowledged that it lacks.
-    lacks_since: Vec<Option<Instant>>,
+    lacks_since: Vec<Option<Nanos>>,
     /// A log write that takes longer is an outlier.
-    outlier: Duration,
+    outlier: Nanos,
     /// A flush was submitted that [`Contest::look`] has not seen: members that flush unasked may
     /// have completed it already, and then nothing of them moves any more.
     unseen: bool,
 }
 
-fn most(to: &AtomicU64, time: Duration) {
-    to.fetch_max(nanos(time), Ordering::Relaxed);
+fn most(to: &AtomicU64, time: Nanos) {
+    to.fetch_max(time.0, Ordering::Relaxed);
 }
 
-fn nanos(time: Duration) -> u64 {
+pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -71,13 +72,13 @@ impl Contest {
             running: VecDeque::new(),
             begun: None,
             lacks_since: vec![None; members],
-            outlier,
+            outlier: Nanos(nanos(outlier)),
             unseen: false,
         }
     }
 
-    pub(super) fn writing(&mut self) {
-        self.begun.get_or_insert_with(Instant::now);
+    pub(super) fn writing(&mut self, now: Nanos) {
+        self.begun.get_or_insert(now);
     }
 
     pub(super) fn flushing(&mut self, number: Number, lanes: &[Lane], cells: usize) {
@@ -102,13 +103,13 @@ impl Contest {
     /// Takes in what the members have completed by now.
     pub(super) fn look(&mut self, lanes: &[Lane], standing: &Standing) {
         self.unseen = false;
-        let now = Instant::now();
+        let now = standing.now();
         let cell_of = |member: usize| member / usize::from(standing.table.cell);
         let present = lanes.iter().filter(|lane| !lane.has_failed());
         let present = present.fold(0_u16, |mask, lane| mask | 1 << lane.member);
         for running in &mut self.running {
             running.left &= present;
-            let time = now.saturating_duration_since(running.begun);
+            let time = now.since(running.begun);
             for lane in lanes {
                 let bit = 1 << lane.member;
                 if running.left & bit == 0 || lane.durable().number < running.number {
@@ -129,7 +130,7 @@ impl Contest {
                     }
                     Some((winner, at)) => {
                         // Where there are more than two, by how much it was before each of them.
-                        let margin = nanos(now.saturating_duration_since(*at));
+                        let margin = now.since(*at).0;
                         let winner = &standing.stats[*winner].margin_ns;
                         winner.fetch_add(margin, Ordering::Relaxed);
                     }
@@ -159,7 +160,7 @@ impl Contest {
 
     /// A flush that covers `bytes` of the log is returned.
     pub(super) fn acknowledged(&mut self, bytes: u64, lanes: &[Lane], standing: &Standing) {
-        let now = Instant::now();
+        let now = standing.now();
         for lane in lanes.iter().filter(|lane| lane.durable().bytes < bytes) {
             let window = bytes - lane.durable().bytes;
             let stats = &standing.stats[lane.member];
@@ -178,12 +179,12 @@ impl Contest {
         self.lacks_since[member] = None;
     }
 
-    fn keep_window(&mut self, lane: &Lane, standing: &Standing, now: Instant) {
+    fn keep_window(&mut self, lane: &Lane, standing: &Standing, now: Nanos) {
         let Some(since) = self.lacks_since[lane.member] else {
             return;
         };
         let stats = &standing.stats[lane.member];
-        most(&stats.window_ns, now.saturating_duration_since(since));
+        most(&stats.window_ns, now.since(since));
         if lane.durable().bytes >= standing.acknowledged_bytes.load(Ordering::Relaxed) {
             self.lacks_since[lane.member] = None;
         }

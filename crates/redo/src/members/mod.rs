@@ -19,8 +19,11 @@
 #![allow(unsafe_code)]
 
 mod assemble;
+mod carrier;
 mod contest;
 mod driver;
+mod errands;
+mod giving_up;
 pub(crate) mod heal;
 mod lane;
 mod patience;
@@ -28,9 +31,11 @@ mod queue;
 mod returning;
 pub(crate) mod ring;
 
-use contest::{CellStats, MemberStats};
+use contest::{CellStats, MemberStats, nanos};
+use errands::Errands;
 
 pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember, newest};
+pub(crate) use carrier::{MemberCarrier, MemberClock};
 pub(crate) use queue::MembersQueue;
 pub(crate) use returning::{Resilver, ResilverStep};
 
@@ -38,12 +43,13 @@ use queue::QueueState;
 
 use crate::control::MemberTable;
 use crate::planted::Planted;
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, Mutex};
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, Doorbell, Region};
+use measure::{Clock, Nanos};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 /// A log write of which a member takes longer is an outlier: 500 ms, as Oracle counts them.
@@ -78,8 +84,16 @@ pub(crate) struct Standing {
     /// Of those, the ones that acknowledgements wait for, while the control information still calls
     /// them stale.
     returning: AtomicU16,
+    /// A bit for each member that may be marked stale, alone: in each cell others have everything
+    /// that was acknowledged, and nothing is acknowledged until the mark is durable.
+    unmarked: AtomicU16,
     /// The queue of the open log.
     queue: Mutex<Weak<Mutex<QueueState>>>,
+    /// Rung when the queue has to be looked at.
+    bell: Arc<Doorbell>,
+    clock: OnceLock<Arc<dyn Clock>>,
+    /// Threads that read members of the open log, by their numbers, while nobody reads there.
+    readers: Vec<Mutex<Vec<Errands>>>,
     /// Rung when a member was given up.
     pub(crate) news: Doorbell,
     /// A member that has something to do and completes nothing for so long is given up; ns.
@@ -106,7 +120,11 @@ impl Standing {
             condemned: AtomicU16::new(0),
             resilvering: AtomicU16::new(0),
             returning: AtomicU16::new(0),
+            unmarked: AtomicU16::new(0),
             queue: Mutex::new(Weak::new()),
+            bell: Arc::default(),
+            clock: OnceLock::new(),
+            readers: table.all().map(|_| Mutex::new(Vec::new())).collect(),
             news: Doorbell::default(),
             patience_ns: AtomicU64::new(PATIENCE_NS),
             leader: AtomicUsize::new(table.all().find(|m| table.in_sync(*m)).unwrap_or(0)),
@@ -118,6 +136,20 @@ impl Standing {
             #[cfg(feature = "crash")]
             halted: false.into(),
         })
+    }
+
+    /// The clock by which members are late. Only the first counts.
+    pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
+        let _ = self.clock.set(clock);
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        let real = || -> Arc<dyn Clock> { Arc::new(EngineClock::default()) };
+        &**self.clock.get_or_init(real)
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock().now()
     }
 
     /// What marks members stale; before it is set no member can be given up.
@@ -133,7 +165,38 @@ impl Standing {
     /// The control information says that these are stale, durably.
     pub(crate) fn marked(&self, stale: u16) {
         self.stale.fetch_or(stale, Ordering::SeqCst);
+        self.unmarked.fetch_and(!stale, Ordering::SeqCst);
         self.news.ring();
+        self.bell.ring();
+    }
+
+    /// Members that may be marked stale, alone and now, a bit for each.
+    pub(crate) fn unmarked(&self) -> u16 {
+        self.unmarked.load(Ordering::SeqCst)
+    }
+
+    /// Whether what waits for `member`, for too long where it is `late`, goes on without it. Asked
+    /// by the holder of the control information, for the log writer may be asleep. Where it does,
+    /// the holder has the member marked before anything else.
+    pub(crate) fn goes_on_without(&self, member: usize, late: bool) -> bool {
+        let given_up = |of: &AtomicU16| of.load(Ordering::SeqCst) >> member & 1 != 0;
+        if given_up(&self.stale) || given_up(&self.unmarked) {
+            return true;
+        }
+        if !late && !self.is_condemned(member) {
+            return false;
+        }
+        // While the log is opened, and when it was closed, nothing is acknowledged.
+        let Some(queue) = self.queue() else {
+            return late;
+        };
+        let mut queue = match queue.try_lock() {
+            Ok(queue) => queue,
+            Err(TryLockError::Poisoned(queue)) => queue.into_inner(),
+            // The log writer has it, perhaps to have this member marked.
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        queue.goes_on_without(member)
     }
 
     /// The control information was updated and calls these stale. Those that return are about to be
@@ -195,8 +258,7 @@ impl Standing {
 
     /// From now on a member is given up that completes nothing for so long.
     pub(crate) fn set_patience(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.patience_ns.store(ns, Ordering::Relaxed);
+        self.patience_ns.store(nanos(time), Ordering::Relaxed);
     }
 
     fn patience(&self) -> Duration {
@@ -205,6 +267,7 @@ impl Standing {
 
     fn condemn_all(&self, members: u16) {
         self.condemned.fetch_or(members, Ordering::SeqCst);
+        self.bell.ring();
     }
 
     /// Has the queue give `member` up as soon as the others have what was acknowledged.
@@ -223,14 +286,51 @@ impl Standing {
         self.halted.load(Ordering::SeqCst)
     }
 
-    fn is_condemned(&self, member: usize) -> bool {
+    pub(crate) fn is_condemned(&self, member: usize) -> bool {
         self.condemned.load(Ordering::SeqCst) >> member & 1 != 0
     }
 
     /// From now on log writes that take longer are outliers.
     pub(crate) fn set_outlier(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.outlier_ns.store(ns, Ordering::Relaxed);
+        self.outlier_ns.store(nanos(time), Ordering::Relaxed);
+    }
+
+    /// Reads where `member` is, for as long as its patience lasts.
+    fn read(
+        &self,
+        member: usize,
+        device: &Arc<dyn LogDevice>,
+        (addr, out): (u64, &mut [u8]),
+    ) -> Result<(), DeviceError> {
+        let idle = || {
+            self.readers[member]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let refused = |source| DeviceError::Io {
+            path: PathBuf::from(format!("member {}", member + 1)),
+            action: "read",
+            source,
+        };
+        let kept = idle().pop();
+        let reader = match kept {
+            Some(reader) => reader,
+            // What it reads harms nobody, however late.
+            None => Errands::start(format!("lgr{member:02}"), Some(())).map_err(refused)?,
+        };
+        let (device, len, patience) = (Arc::clone(device), out.len(), self.patience());
+        let late = |time: Nanos| u128::from(time.0) >= patience.as_nanos();
+        let gives_up = |time| late(time) || self.is_stale(member) || self.is_condemned(member);
+        let read = reader.run(self.clock(), gives_up, move || {
+            let mut bytes = vec![0; len];
+            device.read(addr, &mut bytes).map(|()| bytes)
+        });
+        let Some(read) = read else {
+            return Err(refused(std::io::ErrorKind::TimedOut.into()));
+        };
+        idle().push(reader);
+        out.copy_from_slice(&read?);
+        Ok(())
     }
 
     /// How each member is, without its path.
@@ -258,7 +358,10 @@ impl Standing {
         each.collect()
     }
 
+    /// Has members marked. Who holds the control information and waits for one of them goes on
+    /// without it from here on.
     fn fence(&self, members: u16) -> Marked {
+        self.unmarked.fetch_or(members, Ordering::SeqCst);
         let fence = self.fence.get();
         let marked = fence.map_or(Marked::Failed, |fence| fence(members));
         if marked == Marked::Durable {
@@ -345,8 +448,14 @@ unsafe impl LogDevice for Members {
         let mut all: Vec<_> = self.in_sync().collect();
         all.sort_by_key(|(member, _)| *member != leader);
         let mut failed = None;
-        for (_, device) in all {
-            match device.read(addr, out) {
+        // A log that is being opened is read by several threads, and nothing waits for its commits.
+        let open = self.standing.fence.get().is_some();
+        for (member, device) in all {
+            let read = match open && device.caps().blocking {
+                true => self.standing.read(member, device, (addr, out)),
+                false => device.read(addr, out),
+            };
+            match read {
                 Ok(()) => return Ok(()),
                 Err(error) => failed = failed.or(Some(error)),
             }

@@ -5,7 +5,8 @@
 
 use super::driver::Lane;
 use super::lane::Number;
-use std::time::{Duration, Instant};
+use measure::Nanos;
+use std::time::Duration;
 
 /// A member on whose return acknowledgements wait for the moment: it is given up sooner.
 const RETURNING: Duration = Duration::from_secs(1);
@@ -14,7 +15,7 @@ const RETURNING: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 struct Seen {
     progress: (Number, Number),
-    since: Instant,
+    since: Nanos,
 }
 
 pub(super) struct Patience {
@@ -29,15 +30,14 @@ impl Patience {
         }
     }
 
-    /// The members that have done nothing for `patience`, a bit for each, and the least time until
-    /// another one has; `None` where nothing is under way.
+    /// The members that have done nothing for `patience` by now, a bit for each, and the least time
+    /// until another one has; `None` where nothing is under way.
     pub(super) fn look(
         &mut self,
         lanes: &[Lane],
         returning: Option<&Lane>,
-        patience: Duration,
+        (now, patience): (Nanos, Duration),
     ) -> (u16, Option<Duration>) {
-        let now = Instant::now();
         let (mut late, mut least) = (0, None::<Duration>);
         let returning = returning.map(|lane| (lane, patience.min(RETURNING)));
         let all = lanes.iter().map(|lane| (lane, patience)).chain(returning);
@@ -53,7 +53,7 @@ impl Patience {
                 _ => now,
             };
             *seen = Some(Seen { progress, since });
-            let time = now.saturating_duration_since(since);
+            let time = Duration::from_nanos(now.since(since).0);
             match patience.checked_sub(time) {
                 Some(left) if !left.is_zero() => least = Some(least.map_or(left, |l| l.min(left))),
                 _ => late |= 1 << lane.member,

@@ -6,6 +6,7 @@
 
 use super::contest::Contest;
 use super::driver::Lane;
+use super::giving_up::GivenUp;
 use super::lane::{Number, Upto};
 use super::patience::Patience;
 use super::returning::Returning;
@@ -33,6 +34,7 @@ struct Pending {
 /// The queue over the members' queues.
 pub(crate) struct MembersQueue {
     state: Arc<Mutex<QueueState>>,
+    standing: Arc<Standing>,
     bell: Arc<Doorbell>,
     blocking: bool,
 }
@@ -56,16 +58,32 @@ pub(super) struct QueueState {
     /// The last write that was returned: flushes cover it and those before it.
     returned: Upto,
     /// What the last flush that was returned covers.
-    acknowledged: Number,
+    pub(super) acknowledged: Number,
     /// The last operation was a flush: the next write is expected to be flushed, too, and each
     /// member flushes it without being asked. A guess costs a flush, where it is wrong.
     flushed: bool,
     pub(super) contest: Contest,
-    patience: Patience,
+    pub(super) patience: Patience,
     /// All is lost: every operation fails.
     pub(super) broken: bool,
     pub(super) bell: Arc<Doorbell>,
     pub(super) planted: Planted,
+}
+
+/// A lane that is not open yet.
+pub(super) struct LaneToOpen {
+    member: usize,
+    device: Arc<dyn LogDevice>,
+    memory: (usize, bool),
+    bell: Arc<Doorbell>,
+    planted: Planted,
+}
+
+impl LaneToOpen {
+    pub(super) fn open(self) -> Result<Lane, DeviceError> {
+        let (member, device) = (self.member, &*self.device);
+        Lane::open(member, device, self.memory, &self.bell, self.planted)
+    }
 }
 
 /// Nothing that panics holds it.
@@ -81,6 +99,7 @@ impl MembersQueue {
         members.standing.set_queue(&state);
         Ok(MembersQueue {
             state,
+            standing: Arc::clone(&members.standing),
             bell,
             blocking,
         })
@@ -108,23 +127,25 @@ impl QueueState {
             ),
             patience: Patience::new(members.devices.len()),
             broken: false,
-            bell: Arc::new(Doorbell::default()),
+            bell: Arc::clone(&members.standing.bell),
             planted: members.planted,
         };
-        for (member, device) in members.in_sync() {
-            let lane = state.open_lane(member, device)?;
-            state.lanes.push(lane);
+        for (member, _) in members.in_sync() {
+            let lane = state.lane_to_open(member).map(|lane| lane.open());
+            state.lanes.extend(lane.transpose()?);
         }
         Ok(state)
     }
 
-    pub(super) fn open_lane(
-        &self,
-        member: usize,
-        device: &Arc<dyn LogDevice>,
-    ) -> Result<Lane, DeviceError> {
-        let memory = (self.region.len(), self.standing.table.cell > 1);
-        Lane::open(member, &**device, memory, &self.bell, self.planted)
+    /// What opens the lane of a member, which may take long.
+    pub(super) fn lane_to_open(&self, member: usize) -> Option<LaneToOpen> {
+        Some(LaneToOpen {
+            member,
+            device: self.devices[member].clone()?,
+            memory: (self.region.len(), self.standing.table.cell > 1),
+            bell: Arc::clone(&self.bell),
+            planted: self.planted,
+        })
     }
 
     fn is_blocking(&self) -> bool {
@@ -138,7 +159,7 @@ impl QueueState {
         let flush = op.kind == OpKind::Flush;
         let upto = match op.kind {
             OpKind::Write { addr, pieces } => {
-                self.contest.writing();
+                self.contest.writing(self.standing.now());
                 let upto = Upto {
                     number: self.submitted.number + 1,
                     bytes: self.submitted.bytes + op.bytes() as u64,
@@ -208,64 +229,6 @@ impl QueueState {
         first
     }
 
-    /// Gives up the members that failed, were condemned, or are stale by now. False while nothing
-    /// may be returned: the others catch up with what was.
-    fn give_up_failed(&mut self) -> bool {
-        for lane in &mut self.lanes {
-            if self.standing.is_condemned(lane.member) && !lane.has_failed() {
-                lane.fail();
-            }
-        }
-        let returning = self.give_up_returning();
-        let is_marked = |lane: &Lane| self.standing.is_stale(lane.member);
-        let failed = |lane: &&Lane| lane.has_failed() && !is_marked(lane);
-        let mut mask = self.lanes.iter().filter(failed).fold(returning, bit);
-        if mask == 0 && !self.lanes.iter().any(is_marked) {
-            return true;
-        }
-        let is_left = |lane: &Lane| !lane.has_failed() && !is_marked(lane);
-        let mut cells_left = 0;
-        for cell in self.standing.table.cells() {
-            let of_cell = || self.lanes.iter().filter(|l| cell.contains(&l.member));
-            let left: Vec<&Lane> = of_cell().filter(|l| is_left(l)).collect();
-            let lost = of_cell().any(|lane| !is_left(lane));
-            let early = self.planted.has(Bug::StaleBeforeCaughtUp);
-            let has = |lane: &&Lane| lane.durable().number >= self.acknowledged;
-            let caught_up = left.iter().any(has);
-            if lost && !left.is_empty() && !caught_up && !early {
-                return false;
-            }
-            cells_left += usize::from(!left.is_empty());
-        }
-        if cells_left == 0 {
-            self.broken = true;
-            return true;
-        }
-        if self.planted.has(Bug::SkipStaleFence) {
-            self.standing.marked(mask);
-            mask = 0;
-        }
-        let marked = match mask {
-            0 => Marked::Durable,
-            _ => self.standing.fence(mask),
-        };
-        match marked {
-            Marked::Durable => {}
-            Marked::Waiting => return false,
-            Marked::Failed => {
-                self.broken = true;
-                return true;
-            }
-        }
-        let (standing, lanes) = (&self.standing, &mut self.lanes);
-        let gone = lanes.extract_if(.., |lane| standing.is_stale(lane.member));
-        self.given_up.extend(gone.filter(Lane::is_in_flight));
-        if returning != 0 {
-            self.end_return();
-        }
-        true
-    }
-
     pub(super) fn pump(&mut self) {
         #[cfg(feature = "crash")]
         if self.standing.is_halted() {
@@ -293,12 +256,9 @@ impl QueueState {
         self.given_up.retain(Lane::is_in_flight);
     }
 
-    /// Returns what is complete.
+    /// Returns what is complete, when members that are lost were given up.
     fn deliver(&mut self, out: &mut Vec<OpCompletion>) -> usize {
         let before = out.len();
-        if !self.give_up_failed() {
-            return 0;
-        }
         let mut at = 0;
         while at < self.pending.len() {
             let pending = &self.pending[at];
@@ -343,35 +303,6 @@ impl QueueState {
         let required = self.returning.as_ref().filter(|r| r.required);
         self.lanes.iter().all(Lane::is_idle) && required.is_none_or(|r| r.lane.is_idle())
     }
-
-    /// Has members given up that have done nothing for too long, where others suffice; returns for
-    /// how long the others may go on so.
-    fn look_for_late(&mut self) -> Option<Duration> {
-        let QueueState {
-            lanes,
-            standing,
-            acknowledged,
-            ..
-        } = self;
-        let returning = self.returning.as_ref().filter(|r| r.required);
-        let returning = returning.map(|r| &r.lane);
-        let (late, left) = self.patience.look(lanes, returning, standing.patience());
-        // At least one member goes on that has everything.
-        let goes_on = |lane: &&Lane| {
-            !lane.has_failed()
-                && late >> lane.member & 1 == 0
-                && lane.durable().number >= *acknowledged
-        };
-        if late != 0 && lanes.iter().any(|lane| goes_on(&lane)) {
-            standing.condemn_all(late);
-            return Some(Duration::ZERO);
-        }
-        left
-    }
-}
-
-fn bit(mask: u16, lane: &Lane) -> u16 {
-    mask | 1 << lane.member
 }
 
 /// Copies the bytes of `pieces` in `from` to `room` in `to`, of as many bytes in all.
@@ -412,7 +343,26 @@ impl Queue for MembersQueue {
             let seen = self.bell.read();
             let mut state = lock(&self.state);
             state.pump();
-            let returned = state.deliver(out);
+            let returned = loop {
+                match state.give_up_lost() {
+                    GivenUp::All => break state.deliver(out),
+                    GivenUp::NotYet => break 0,
+                    GivenUp::Mark(members) => {
+                        // Others may look at the queue while that is made durable.
+                        drop(state);
+                        let marked = self.standing.fence(members);
+                        state = lock(&self.state);
+                        match marked {
+                            Marked::Durable => {}
+                            Marked::Waiting => break 0,
+                            Marked::Failed => state.broken = true,
+                        }
+                        if state.broken {
+                            break state.deliver(out);
+                        }
+                    }
+                }
+            };
             // Who waits with nothing to come gives the queue up: late members catch up first.
             let over = state.pending.is_empty() && state.is_idle();
             if returned > 0 || !wait || over || !self.blocking {

@@ -43,18 +43,16 @@ impl QueueState {
         free && self.standing.is_stale(member) && !self.lanes.iter().any(same)
     }
 
-    /// Begins an attempt: from now on the member is given what is written.
-    fn admit(&mut self, member: usize) -> Option<u64> {
+    /// Begins an attempt on this lane: from now on the member is given what is written.
+    fn admit(&mut self, mut lane: Lane) -> Option<u64> {
         self.pump();
-        if !self.may_return(member) {
+        if !self.may_return(lane.member) {
             return None;
         }
-        let device = self.devices[member].clone()?;
-        let mut lane = self.open_lane(member, &device).ok()?;
         lane.begin_behind(self.submitted);
         lane.hold(true);
         self.attempts += 1;
-        self.standing.begin_return(member);
+        self.standing.begin_return(lane.member);
         self.returning = Some(Returning {
             lane,
             attempt: self.attempts,
@@ -229,7 +227,14 @@ impl Resilver {
         let piece = piece.min(bytes);
         let data = MemberData { device: to, path };
         let copier = Copier::new(&data, piece.min(CHUNK_BYTES) as usize).ok()?;
-        let attempt = lock(&queue).admit(member)?;
+        // Opening its files may take long, and the log writer needs the queue.
+        let lane = {
+            let state = lock(&queue);
+            let opening = state.may_return(member).then(|| state.lane_to_open(member));
+            drop(state);
+            opening??.open().ok()?
+        };
+        let attempt = lock(&queue).admit(lane)?;
         Some(Resilver {
             standing: Arc::clone(standing),
             member,

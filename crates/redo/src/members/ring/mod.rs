@@ -35,12 +35,14 @@ pub(crate) use queue::RingQueue;
 use crate::control::RingKind;
 use crate::format::{LifeId, LogId};
 use crate::planted::Planted;
+use crate::sync::EngineClock;
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, IoFailure, Region};
+use measure::{Clock, Nanos};
 use queue::{Core, Shared, lock};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// When the disk is late.
@@ -58,6 +60,7 @@ pub(crate) struct RingStanding {
     pub(crate) kind: RingKind,
     pub(crate) ring_bytes: u64,
     pub(crate) patience: Patience,
+    clock: OnceLock<Arc<dyn Clock>>,
     /// It is to be given up: somebody says so.
     condemned: AtomicBool,
     /// It was given up: nothing is acknowledged because of it any more.
@@ -82,6 +85,7 @@ impl RingStanding {
             kind,
             ring_bytes,
             patience,
+            clock: OnceLock::new(),
             condemned: false.into(),
             failed: false.into(),
             writes: 0.into(),
@@ -96,6 +100,16 @@ impl RingStanding {
             #[cfg(feature = "crash")]
             halted: false.into(),
         }
+    }
+
+    /// The clock by which the disk is late. Only the first counts.
+    pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
+        let _ = self.clock.set(clock);
+    }
+
+    fn now(&self) -> Nanos {
+        let real = || -> Arc<dyn Clock> { Arc::new(EngineClock::default()) };
+        self.clock.get_or_init(real).now()
     }
 
     /// Has the queue give the ring up.

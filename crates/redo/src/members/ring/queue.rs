@@ -14,10 +14,11 @@ use crate::members::lane::{Number, Upto};
 use crate::members::queue::copy;
 use device::queue::Queue;
 use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region};
+use measure::Nanos;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EIO: i32 = 5;
 /// One log write in so many may be hedged,
@@ -38,7 +39,7 @@ struct Pending {
 struct Asked {
     number: Number,
     flush: bool,
-    since: Option<Instant>,
+    since: Option<Nanos>,
 }
 
 /// What the log writer's queue and those who look at it share.
@@ -110,7 +111,8 @@ impl Core {
             }
         }
         let clocked = matches!(self.standing.patience, Patience::Clock(_));
-        let since = (clocked && self.standing.kind == RingKind::Failover).then(Instant::now);
+        let since =
+            (clocked && self.standing.kind == RingKind::Failover).then(|| self.standing.now());
         self.asked.push_back(Asked {
             number,
             flush,
@@ -217,10 +219,16 @@ impl Core {
             return false;
         };
         match &self.standing.patience {
-            Patience::Clock(delay) => oldest.since.is_some_and(|since| since.elapsed() >= *delay),
+            Patience::Clock(delay) => oldest
+                .since
+                .is_some_and(|since| self.elapsed(since) >= *delay),
             #[cfg(feature = "crash")]
             Patience::Drawn(late) => late.load(Relaxed),
         }
+    }
+
+    fn elapsed(&self, since: Nanos) -> Duration {
+        Duration::from_nanos(self.standing.now().since(since).0)
     }
 
     /// How long to sleep at most until the disk is late.
@@ -228,7 +236,7 @@ impl Core {
         let since = self.asked.front()?.since?;
         match &self.standing.patience {
             Patience::Clock(delay) => {
-                let left = delay.saturating_sub(since.elapsed());
+                let left = delay.saturating_sub(self.elapsed(since));
                 (!left.is_zero()).then_some(left)
             }
             #[cfg(feature = "crash")]

@@ -1,0 +1,89 @@
+//! How control information reaches a member that may hang: a thread of the member writes it, and an
+//! update goes on without one that does not answer in its patience, where others go on.
+//!
+//! What it must not know: what is written, and what becomes of the member.
+
+use super::Standing;
+use super::errands::Errands;
+use crate::control::{Carried, Carrier};
+use device::IoFailure;
+use device::file::LockGuard;
+use device::queue::IoOrDevice;
+use measure::{Clock, Nanos};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const ETIMEDOUT: i32 = 110;
+
+/// A clock by which members are late.
+#[derive(Clone)]
+pub(crate) struct MemberClock(pub(crate) Arc<dyn Clock>);
+
+impl std::fmt::Debug for MemberClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemberClock")
+    }
+}
+
+/// The thread of a member that writes its control information.
+pub(crate) struct MemberCarrier {
+    errands: Errands,
+    member: usize,
+    patience: Duration,
+    clock: Arc<dyn Clock>,
+    /// The members of the open log; none while it is opened.
+    standing: OnceLock<Arc<Standing>>,
+}
+
+impl MemberCarrier {
+    /// Of the member of this number. Its thread keeps `lock` until what was given up has ended;
+    /// without one it is waited for.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(
+        member: usize,
+        lock: Option<LockGuard>,
+        (patience, clock): (Duration, Arc<dyn Clock>),
+    ) -> std::io::Result<MemberCarrier> {
+        Ok(MemberCarrier {
+            errands: Errands::start(format!("lgc{member:02}"), lock)?,
+            member,
+            patience,
+            clock,
+            standing: OnceLock::new(),
+        })
+    }
+
+    /// The log is open: these know whether it goes on without the member.
+    pub(crate) fn join(&self, standing: &Arc<Standing>) {
+        // Only the first counts: a log is opened once.
+        let _ = self.standing.set(Arc::clone(standing));
+    }
+
+    /// Has `ask` carried out; `None` where the log goes on without the member.
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        ask: impl FnOnce() -> R + Send + 'static,
+    ) -> Option<R> {
+        let gives_up = |time: Nanos| {
+            let late = u128::from(time.0) >= self.patience.as_nanos();
+            match self.standing.get() {
+                Some(standing) => standing.goes_on_without(self.member, late),
+                None => late,
+            }
+        };
+        self.errands.run(&*self.clock, gives_up, ask)
+    }
+}
+
+impl Carrier for MemberCarrier {
+    fn carry(&self, work: Carried) -> Result<(), IoOrDevice> {
+        let timed_out = Err(IoOrDevice::Io(IoFailure { errno: ETIMEDOUT }));
+        self.ask(work).unwrap_or(timed_out)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.errands.is_busy()
+    }
+}
