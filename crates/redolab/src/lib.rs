@@ -14,6 +14,7 @@ pub mod collect;
 pub mod command_line;
 pub mod experiment;
 pub mod folder;
+pub mod harmless_json;
 pub mod input;
 mod inspection;
 pub mod intake;

@@ -274,8 +274,8 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
     let mut bytes = Vec::new();
     match output.format {
         Format::Json => {
-            serde_json::to_writer_pretty(&mut bytes, found).map_err(|e| failed(e.to_string()))?;
-            bytes.push(b'\n');
+            let written = crate::harmless_json::write_pretty(found, &mut bytes);
+            written.map_err(|e| failed(e.to_string()))?;
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
         Format::Markdown => bytes = analysis::report::comparison_markdown(found).into_bytes(),

@@ -105,8 +105,8 @@ impl ViewArgs {
 
 /// A value as a JSON document that ends with a line break.
 pub(super) fn json_document(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandError> {
-    let mut bytes = serde_json::to_vec_pretty(value)
+    let mut bytes = Vec::new();
+    crate::harmless_json::write_pretty(value, &mut bytes)
         .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-    bytes.push(b'\n');
     Ok(bytes)
 }

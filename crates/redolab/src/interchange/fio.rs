@@ -78,8 +78,8 @@ pub fn files(source: &ExportSource<'_>) -> Vec<ExportedFile> {
 /// A document as fio indents it.
 #[must_use]
 pub fn pretty(document: &Value) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(document).expect("a value is JSON");
-    bytes.push(b'\n');
+    let mut bytes = Vec::new();
+    crate::harmless_json::write_pretty(document, &mut bytes).expect("a value is JSON");
     bytes
 }
 

@@ -1,6 +1,7 @@
 //! A run as JSON, for programs: the manifest's own form, in which a figure that was not measured is
 //! `null`.
 
+use crate::harmless_json;
 use measure::run::Run;
 use std::io::{self, Write};
 
@@ -9,6 +10,5 @@ use std::io::{self, Write};
 /// # Errors
 /// An error of `out`.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, run)?;
-    out.write_all(b"\n")
+    harmless_json::write_pretty(run, out)
 }

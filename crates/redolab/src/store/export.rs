@@ -10,6 +10,7 @@ use super::recordings::{self, RECORDING_MAX_BYTES};
 use super::versions::{RunVersion, Unread};
 use super::{HLOG, Store, StoreError, hlog, named};
 use crate::folder::is_name;
+use crate::harmless_json::HarmlessJson;
 use measure::run::Run;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -39,8 +40,9 @@ impl Store {
         self.for_each_interval(id, &mut |_, _| {})?;
         let folder = self.folder(id)?;
         let failed = |e| super::io_error(folder.path(), "exporting", e);
+        let mut out = HarmlessJson::new(out);
         let mut out = Bounded {
-            out,
+            out: &mut out,
             room: EXPORT_MAX_BYTES,
         };
         let written = StoreError::Output;
