@@ -204,6 +204,17 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "command-kills",
+        shows: "20 kills of each command that makes something, each inside its work: nothing is left \
+                after the next start, and no run is falsely complete",
+        takes: "30 min",
+        package: "redolab",
+        arguments: &["--test", "cli", "--test", "servers"],
+        filter: &["kills::", "--test-threads", "1"],
+        env: |_| vec![("REDOLAB_KILLS", "20".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "watched",
         shows: "redolab watch on PostgreSQL (buffered and open_datasync) and MariaDB, 10 runs each: \
                 its counts are those of the server; the embedded log and fio on ext4 and XFS: theirs; \

@@ -9,6 +9,7 @@ use super::archive_file::{ArchiveFile, SYNC_BYTES, begin_of, end_of, is_partial}
 use super::background::{Background, Progress, Stop};
 use device::file::Directory;
 use redo::{Error as LogError, Log, Rba};
+use rustix::fs::{FlockOperation, flock};
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// The name of an archive's folder begins so; the rest is the identity of its log.
+const FOLDER: &str = "redo-archive-";
 /// How often it looks for redo.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -76,7 +79,7 @@ pub fn archive_folder(log: &Log, directory: &Path) -> Result<PathBuf, LogError> 
 
 fn folder_name(log: &Log) -> Result<String, LogError> {
     let id: String = log.id()?.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(format!("redo-archive-{id}"))
+    Ok(format!("{FOLDER}{id}"))
 }
 
 /// Why archiving stopped.
@@ -151,6 +154,9 @@ impl Archiver {
             made => made,
         };
         let folder = made.map_err(at(&parent.path().join(&name)))?;
+        sweep(parent, &name);
+        // Kept as long as the folder is open. Some network file systems have no such lock.
+        let _ = flock(&folder, FlockOperation::NonBlockingLockExclusive);
         sync(parent)?;
         let kept = resume(&folder, position)?;
         sync(&folder)?;
@@ -262,6 +268,30 @@ impl Archiver {
             return Err(ArchiveError::Full { path, left, spare });
         }
         Ok(())
+    }
+}
+
+/// Removes what archivers that were killed had begun beside the archive `own`, where nobody has the
+/// archive in use. What cannot be removed stays: it is no part of any archive.
+fn sweep(parent: &Directory, own: &str) {
+    let is_other = |name: &String| name.starts_with(FOLDER) && name != own;
+    let names = parent.names().unwrap_or_default().into_iter();
+    for name in names
+        .filter_map(|name| name.into_string().ok())
+        .filter(is_other)
+    {
+        let Ok(folder) = parent.open_inside(name.as_ref()) else {
+            continue;
+        };
+        if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        let names = folder.names().unwrap_or_default().into_iter();
+        for left in names.filter_map(|name| name.into_string().ok()) {
+            if is_partial(&left) {
+                let _ = folder.remove_file(&left);
+            }
+        }
     }
 }
 

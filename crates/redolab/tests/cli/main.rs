@@ -31,6 +31,7 @@ mod inspect;
 mod interchange;
 mod interrupted;
 mod judged;
+mod kills;
 mod limits;
 mod loads;
 mod members;

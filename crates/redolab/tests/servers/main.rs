@@ -9,6 +9,7 @@ mod foreign;
 #[expect(dead_code, reason = "what tests of devices need")]
 mod harness;
 mod hostile;
+mod kills;
 mod mariadb;
 mod own_mariadb;
 mod own_server;
