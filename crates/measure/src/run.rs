@@ -172,6 +172,10 @@ pub struct Validity {
     pub valid: bool,
     /// Problems of the figures.
     pub problems: Vec<Problem>,
+    /// Which rows were ended early or left out because of a limit that the user set. The figures
+    /// are right for what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<String>,
 }
 
 /// A problem of a run: a reason not to believe its figures.
@@ -192,6 +196,7 @@ impl Validity {
         Validity {
             valid: true,
             problems: Vec::new(),
+            shortened: Vec::new(),
         }
     }
 

@@ -112,6 +112,11 @@ fn joined(side: &LiveSide) -> Option<Run> {
     let mut run = side.rounds.first()?.run.clone();
     for round in side.rounds.iter().skip(1) {
         run.validity.valid &= round.run.validity.valid;
+        for line in &round.run.validity.shortened {
+            if !run.validity.shortened.contains(line) {
+                run.validity.shortened.push(line.clone());
+            }
+        }
         for problem in &round.run.validity.problems {
             let kind = |p: &Problem| {
                 (

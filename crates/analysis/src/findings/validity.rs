@@ -14,6 +14,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     origin(run, notes);
     problems(run, notes);
     fallbacks(run, notes);
+    shortened(run, notes);
     neighbours(run, t, notes);
     super::flush::collect(run, t, notes);
     super::little::collect(run, t, notes);
@@ -41,6 +42,14 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
         ),
     };
     notes.push(Note::of(entry, weight, claim).number("rows", run.rows.len() as f64));
+}
+
+/// What was not measured, or not for its whole time, as the user asked for.
+fn shortened(run: &Run, notes: &mut Vec<Note>) {
+    for line in &run.validity.shortened {
+        let claim = format!("Not all was measured: {line}.");
+        notes.push(Note::of(&catalogue::VALIDITY_SHORTENED, Info, claim));
+    }
 }
 
 /// What the log does without. The figures are right for what it does instead.

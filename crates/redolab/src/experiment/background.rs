@@ -6,6 +6,7 @@
 
 use super::Failure;
 use super::plan::LogPlan;
+use crate::budget::PAGE_BYTES;
 use crate::cleanup::WorkFolder;
 use crate::safety::VolumeRoom;
 use device::file::{Directory, create_prewritten_at};
@@ -58,15 +59,17 @@ pub struct NeighbourPlan {
     pub every: Nanos,
 }
 
+/// What the threads beside the log have under way at most, and what the page cache is charged for
+/// the ends of their files.
+const UNDER_WAY_BYTES: u64 = 16 << 20;
 /// The name of a neighbour's file.
 const NEIGHBOUR_FILE: &str = "neighbour.dat";
 /// The name of a data file.
 const DATA_FILE: &str = "data.dbf";
 
 impl LogBackgroundPlan {
-    /// Refuses what no run can do: `limited` where the bytes that it writes are limited, `on_null`
-    /// on the null device.
-    pub(super) fn check(&self, limited: bool, on_null: bool) -> Result<(), Failure> {
+    /// Refuses what no run can do: it keeps redo, and the null device has none.
+    pub(super) fn check(&self, on_null: bool) -> Result<(), Failure> {
         let options = [
             ("--archive", self.archive.is_some()),
             ("--dbwr", self.database_writer.is_some()),
@@ -84,12 +87,36 @@ impl LogBackgroundPlan {
                 "the null device keeps no redo; name a directory or a device with --on",
             );
         }
-        if limited {
-            return refused(
-                "--max-write does not count what these threads write; omit --max-write",
-            );
-        }
         Ok(())
+    }
+
+    /// How often each byte of redo is written once more beside the log, at most: to the archive,
+    /// and to the data file.
+    #[must_use]
+    pub fn writes_per_redo(&self) -> u64 {
+        let data = self.database_writer.as_ref();
+        // A cast saturates.
+        let data = data.map_or(0, |writer| writer.written_per_redo.max(0.0).ceil() as u64);
+        u64::from(self.archive.is_some()).saturating_add(data)
+    }
+
+    /// Bytes that are written before the first row, and beside redo: files that are made, the ends
+    /// of archive files, and what threads have under way.
+    #[must_use]
+    pub fn making_bytes(&self, log: &LogPlan) -> u64 {
+        let data = self.database_writer.as_ref();
+        let data = data.map_or(0, |writer| data_bytes(log, writer.written_per_redo));
+        let runs = self.archive.is_some() || data > 0 || self.neighbour.is_some();
+        data.saturating_add(if runs { UNDER_WAY_BYTES } else { 0 })
+    }
+
+    /// Bytes that a neighbour writes in a second: its page, and the one in which it begins.
+    #[must_use]
+    pub fn neighbour_bytes_per_s(&self) -> u64 {
+        let neighbour = self.neighbour.as_ref();
+        neighbour.map_or(0, |n| {
+            (2 * PAGE_BYTES).saturating_mul(1_000_000_000 / n.every.0.max(1))
+        })
     }
 
     /// Lines of an announcement.

@@ -34,6 +34,8 @@ pub struct Meter {
     block_bytes: AtomicU64,
     /// How often each byte of redo is written.
     copies: AtomicU64,
+    /// How often it is written once more by what runs beside the log.
+    beside: AtomicU64,
     /// One of the copies is on a ring.
     ring: AtomicBool,
     /// Writes go through the page cache.
@@ -71,6 +73,7 @@ impl Meter {
             budget,
             block_bytes: AtomicU64::new(PAGE_BYTES),
             copies: AtomicU64::new(1),
+            beside: AtomicU64::new(0),
             ring: AtomicBool::new(false),
             cached: AtomicBool::new(true),
             events: AtomicBool::new(false),
@@ -103,6 +106,12 @@ impl Meter {
     pub fn set_copies(&self, copies: u64, ring: bool) {
         self.copies.store(copies, Ordering::SeqCst);
         self.ring.store(ring, Ordering::SeqCst);
+    }
+
+    /// What runs beside the log writes each byte of redo so often once more: to an archive, to a
+    /// data file. It is charged with the log write, although it is written later.
+    pub fn set_beside(&self, times: u64) {
+        self.beside.store(times, Ordering::SeqCst);
     }
 
     /// Writes go through the page cache.
@@ -241,7 +250,8 @@ impl Meter {
             true => u64::from(write.writes.max(1)) * PAGE_BYTES,
             false => 0,
         };
-        cost * self.copies.load(Ordering::Relaxed) + heads
+        let times = self.copies.load(Ordering::Relaxed) + self.beside.load(Ordering::Relaxed);
+        cost.saturating_mul(times) + heads
     }
 
     /// Reads the kernel's count so often that what the page cache charges beyond our count cannot
@@ -389,6 +399,8 @@ mod tests {
         assert_eq!(meter.cost(&write(3, 1)), 2 * 12_288);
         meter.set_copies(2, true);
         assert_eq!(meter.cost(&write(3, 1)), 2 * 12_288 + 4096);
+        meter.set_beside(3);
+        assert_eq!(meter.cost(&write(3, 1)), 5 * 12_288 + 4096);
         let used = || {
             let before = meter.budget().used();
             meter.stored(&log_write(1, 2));

@@ -368,6 +368,13 @@ impl LogPlan {
         self.members.map_or(1, |members| members.members.into())
     }
 
+    /// How often each byte of redo is written, at most, by the log and by what runs beside it.
+    #[must_use]
+    pub fn writes_per_redo(&self) -> u64 {
+        self.copies()
+            .saturating_add(self.background.writes_per_redo())
+    }
+
     /// Its ring, if it has one.
     #[must_use]
     pub fn ring(&self) -> Option<RingPlan> {

@@ -83,8 +83,7 @@ pub(super) fn prepare_each(
         "" => Thresholds::default(),
         text => Thresholds::parse(text).map_err(unusable)?,
     };
-    let (limited, on_null) = (plan.max_write_bytes.is_some(), on.targets == 0);
-    (plan.log.background).check(limited, on_null)?;
+    (plan.log.background).check(on.targets == 0)?;
     let mut limits = match (&plan.floor, plan.rows.is_empty()) {
         (None, true) => {
             let nothing = "the plan has neither rows nor a floor, so there is nothing to measure";

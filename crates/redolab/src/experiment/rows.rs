@@ -188,7 +188,7 @@ impl RowRunner<'_> {
             let all = shortened.join("; ");
             let line = format!("--max-write {}: {all}", words::size(limit));
             self.console.say(&line);
-            run.validity.add("max_write", false, line);
+            run.validity.shortened.push(line);
         }
     }
 }

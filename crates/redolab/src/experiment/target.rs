@@ -375,12 +375,14 @@ struct Observers {
 
 impl Observers {
     fn new(setup: &Setup) -> Observers {
+        let meter = Arc::new(Meter::new(Arc::clone(&setup.budget)));
+        meter.set_beside(setup.log.background.writes_per_redo());
         Observers {
             recorder: Arc::new(Recorder::of_nodes(
                 setup.log.nodes,
                 setup.log.log_write_warning,
             )),
-            meter: Arc::new(Meter::new(Arc::clone(&setup.budget))),
+            meter,
         }
     }
 }

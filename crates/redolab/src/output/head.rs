@@ -95,6 +95,10 @@ pub fn head(run: &Run, style: Style) -> String {
     if let Some(doubts) = doubts(run) {
         wrap(&mut out, "  ", &doubts, width);
     }
+    for line in &run.validity.shortened {
+        let line = format!("not all was measured: {}", sanitize::line(line));
+        wrap(&mut out, "  ", &line, width);
+    }
     out
 }
 
@@ -218,6 +222,8 @@ mod tests {
             frame: true,
         };
         assert!(head(&run, style).contains("doubtful: max_write"));
+        run.validity.shortened.push("a row ended early".to_owned());
+        assert!(head(&run, style).contains("a row ended early"));
         run.validity.add("io_error", true, "EIO on a write");
         let text = head(&run, style);
         for must in [

@@ -125,14 +125,6 @@ fn what_cannot_run_beside_a_log_is_refused_before_anything_is_written() {
             &["--null", "--archive", &to],
             "the null device keeps no redo",
         ),
-        (
-            &["--on", &on, "--archive", &to, "--max-write", "10G"],
-            "--max-write",
-        ),
-        (
-            &["--on", &on, "--dbwr", &into, "--max-write", "10G"],
-            "--dbwr",
-        ),
         (&["--on", &on, "--archive", &missing], "not a directory"),
         (&["--on", &on, "--dbwr", &missing], "not a directory"),
         (&["--on", &on, "--neighbour", &missing], "not a directory"),

@@ -83,6 +83,17 @@ fn draw(seed: u64, target: &Path, second: &Path) -> Drawn {
     if kind != "probe" {
         load(&mut draw, kind, &mut arguments);
     }
+    // Threads beside the log, whose writes count, too.
+    let beside = second.strip_prefix("b=").unwrap_or(&second).to_owned();
+    let neighbour = format!("{beside},10ms");
+    if kind == "run" && draw.one_in(2) {
+        match draw.next() % 4 {
+            0 => arguments.extend(["--archive", &beside]),
+            1 => arguments.extend(["--dbwr", &beside]),
+            2 => arguments.extend(["--neighbour", &neighbour]),
+            _ => arguments.extend(["--archive", &beside, "--dbwr", &beside]),
+        }
+    }
     arguments.extend(all);
     Drawn {
         arguments: arguments.into_iter().map(str::to_owned).collect(),
@@ -327,10 +338,87 @@ fn has(run: &measure::run::Run, id: &str) -> bool {
     run.validity.problems.iter().any(|p| p.id == id)
 }
 
+/// A check that is cut short judges what it has measured, and says what it has not.
+#[test]
+fn a_check_that_is_cut_is_judged_by_what_it_measured() {
+    let place = Place::new();
+    let on = place.target.display().to_string();
+    // So little that rows of many bytes end early, however slow the device is.
+    let limit = ["--quick", "--max-write", "250M", "--commit-rate", "1"];
+    let log = ["--log-file-size", "16M", "--log-groups", "2", "--jobs", "8"];
+    let end = [
+        "--time",
+        "20s",
+        "--allow-busy",
+        "--no-report",
+        "--format",
+        "json",
+    ];
+    let done = place.run(&[&["check", &on], &limit[..], &log, &end].concat());
+    let run: measure::run::Run = serde_json::from_value(done.json()).expect("a run");
+    assert!(done.err.contains("ended after"), "{}", done.err);
+    assert_eq!(run.validity.shortened.len(), 1, "{:?}", run.validity);
+    assert!(!has(&run, "max_write"), "{:?}", run.validity);
+    let said = run.findings.iter().find(|f| f.id == "validity.shortened");
+    let said = said.expect("it is said");
+    assert_eq!(said.weight, measure::judgement::Weight::Info, "{said:?}");
+    assert!(said.claim.contains("ended after"), "{said:?}");
+    // What else is doubtful on this machine decides the answer; the limit does not.
+    let doubts = run.findings.iter().filter(|f| {
+        f.id.starts_with("validity.") && f.weight >= measure::judgement::Weight::Caution
+    });
+    let verdict = run.verdict.as_ref().expect("a verdict");
+    if doubts.count() == 0 {
+        assert_ne!(
+            verdict.answer,
+            measure::judgement::Answer::Undetermined,
+            "{verdict:?}"
+        );
+    }
+    assert!(!verdict.summary.contains("max-write"), "{verdict:?}");
+}
+
+/// What an archiver and a database writer write is within the limit, too.
+#[test]
+fn an_archived_log_ends_within_the_limit() {
+    let place = Place::new();
+    let beside = place.path().join("beside");
+    std::fs::create_dir(&beside).expect("a fresh directory");
+    let (on, beside) = (
+        place.target.display().to_string(),
+        beside.display().to_string(),
+    );
+    let run = ["run", "--on", &on, "--archive", &beside, "--dbwr", &beside];
+    let shape = [
+        "--log-file-size",
+        "2M",
+        "--log-groups",
+        "3",
+        "--sync-method",
+        "direct",
+    ];
+    let limit = [
+        "--max-write",
+        "200M",
+        "--time",
+        "60s",
+        "--jobs",
+        "4",
+        "--allow-busy",
+    ];
+    let done = place.run(&[&run[..], &shape, &limit, &["--format", "json"]].concat());
+    done.expect(0, &["ended after"]);
+    let run: measure::run::Run = serde_json::from_value(done.json()).expect("a run");
+    let redo = run.rows[0].redo().redo_size_bytes.expect("counted");
+    // The log, the archive and the data file; and not so little that nothing was measured.
+    assert!(redo > 4 << 20 && redo < 100 << 20, "{redo}");
+}
+
 #[test]
 fn a_storm_that_is_cut_is_valid() {
     let run = cut(&["-w", "storm", "--jobs", "4", "--commits", "200k"]);
-    assert!(has(&run, "max_write"), "{:?}", run.validity);
+    assert_eq!(run.validity.shortened.len(), 1, "{:?}", run.validity);
+    assert!(!has(&run, "max_write"), "{:?}", run.validity);
     assert!(!has(&run, "commits_missing"), "{:?}", run.validity);
     let row = &run.rows[0];
     let commits = row.commits.expect("measured");
@@ -343,7 +431,8 @@ fn an_open_loop_that_is_cut_is_not_accused_of_what_the_cut_left_over() {
     let burst = ["--rate", "20", "--burst", "200@500ms", "--time", "60s"];
     let load = ["-w", "LGWR-LAT25", "--warmup", "0", "--jobs", "4"];
     let run = cut(&[&load[..], &burst].concat());
-    assert!(has(&run, "max_write"), "{:?}", run.validity);
+    assert_eq!(run.validity.shortened.len(), 1, "{:?}", run.validity);
+    assert!(!has(&run, "max_write"), "{:?}", run.validity);
     let open = run.rows[0]
         .open_loop()
         .detail

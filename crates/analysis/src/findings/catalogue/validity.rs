@@ -45,6 +45,11 @@ entries! {
         "A requested feature was unavailable and was not used.")
         .rule("the run measures what was requested, or records what it measured instead", "redolab: a run records what it measured")
         .advice("To measure with this feature, make it available and measure again.");
+    VALIDITY_SHORTENED = CatalogueEntry::new("validity.shortened", High,
+        "Rows ended early or were left out, because --max-write limits what is written.")
+        .rule("a row has the commits that its figures need, or it is doubtful for that", "redolab: a limit of the user is no fault of the log")
+        .advice("The figures are right for what was measured. Raise --max-write to measure all of it.")
+        .at(FigureAnchor::Trust);
     VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High,
         "Fewer flushes were counted than the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")

@@ -195,7 +195,8 @@ fn making_bytes(wanted: &Wanted<'_>) -> u64 {
     let journal = (u64::from(wanted.log.shape.groups) + OTHER_FILES) * REGISTER_BYTES * nodes;
     let wipe = if wanted.raw { WIPE_BYTES } else { 0 };
     let one = files.saturating_add(journal + CONTROL_BYTES + wipe);
-    one.saturating_mul(wanted.logs)
+    let beside = wanted.log.background.making_bytes(wanted.log);
+    one.saturating_add(beside).saturating_mul(wanted.logs)
 }
 
 fn refused(limits: &Limits, kept: u64, least: u64, allowed: u64) -> Failure {

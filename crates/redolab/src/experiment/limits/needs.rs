@@ -39,14 +39,18 @@ pub(crate) fn needs_of(specs: &[Spec], log: &LogPlan, cached: bool, events: bool
     // Folios that an earlier row left are charged to a later one.
     let folio = specs.iter().map(|spec| largest_write(spec, log)).max();
     let folio = folio.unwrap_or(0).min(FOLIO_BYTES);
-    let copies = log.copies();
+    let copies = log.writes_per_redo();
+    // What a neighbour writes between two looks at the kernel's count.
+    let beside = log.background.neighbour_bytes_per_s();
     let one = |spec: &Spec| {
         let need = need(spec, log, cached.then_some(folio), events);
         let all = |bytes: u64| bytes.saturating_mul(copies);
+        let time = spec.time.plus(spec.warmup).as_secs().ceil() as u64;
+        let most = all(need.most).saturating_add(beside.saturating_mul(time.saturating_add(1)));
         RowNeed {
-            least: all(need.least),
-            most: all(need.most),
-            tail: all(need.tail),
+            least: all(need.least).saturating_add(beside),
+            most,
+            tail: all(need.tail).saturating_add(beside),
             kept: need.kept,
         }
     };
