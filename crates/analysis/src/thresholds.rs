@@ -204,6 +204,8 @@ thresholds! {
     little_tolerance_pct,
     /// Writes of others.
     background_write_pct,
+    /// Share of waits over 16 ms in a histogram.
+    slow_share_pct,
     /// Flush that no device can carry out, microseconds.
     flush_floor_us,
     /// Growth of a flush that is too small to be believed.

@@ -73,9 +73,16 @@ fn role_of(row: &Row, imported: &Imported) -> Option<(String, bool)> {
     if row.workload.starts_with("snap ") {
         return Some(("snapshot".to_owned(), false));
     }
-    let source = imported.sources.iter().find(|s| s.file == row.workload)?;
-    if !PROCESSES.contains(&source.kind.as_str()) {
-        return Some((source.kind.clone(), false));
+    let is_trace = |kind: &str| PROCESSES.contains(&kind);
+    match imported.sources.iter().find(|s| s.file == row.workload) {
+        Some(source) if !is_trace(&source.kind) => return Some((source.kind.clone(), false)),
+        Some(_) => {}
+        // A trace with a header names its row: `LGWR (2817)`, whose number is another one after
+        // every restart.
+        None => {
+            is_numbered(&row.workload)
+                .then(|| imported.sources.iter().find(|s| is_trace(&s.kind)))??;
+        }
     }
     let has = |event: &str| row.waits.contains_key(event);
     let name = match role(&row.workload).as_str() {
@@ -84,6 +91,14 @@ fn role_of(row: &Row, imported: &Imported) -> Option<(String, bool)> {
         known => known.to_owned(),
     };
     Some((name, true))
+}
+
+/// A name with the number of a process behind it.
+fn is_numbered(workload: &str) -> bool {
+    let number = workload
+        .rsplit_once(" (")
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Adds the waits of a row to another of the same role.

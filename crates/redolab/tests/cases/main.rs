@@ -5,6 +5,7 @@
 //! to show one kind of fault, and only their format is real.
 
 mod figures;
+mod findings;
 
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]

@@ -4,14 +4,15 @@
 use crate::harness::{Place, schema_problems};
 use std::path::Path;
 
-/// Rounds that take as little time as they can.
+/// Rounds that are short, and long enough that a session gets a processor in each row beside busy
+/// threads of the test's and of others.
 const SHORT: [&str; 13] = [
     "--explain-latency",
     "--quick",
     "--jobs",
     "2",
     "--time",
-    "100ms",
+    "500ms",
     "--warmup",
     "20ms",
     "--log-file-size",

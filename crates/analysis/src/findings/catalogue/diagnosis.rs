@@ -46,11 +46,35 @@ entries! {
     DIAGNOSIS_LOG_BUFFER = CatalogueEntry::new("diagnosis.log_buffer", High,
         "Sessions waited for room in the log buffer.")
         .rule("2 % of the time of log file sync", REFERENCE)
-        .advice("The log writer does not keep up: a faster device first, then a larger log buffer.");
+        .advice("The log writer does not keep up. Where log file parallel write is slow, look at the device; where it is quick, look at processors and at bursts, and enlarge the log buffer.");
     DIAGNOSIS_OUTLIERS = CatalogueEntry::new("diagnosis.outliers", High,
         "Single log writes that were reported because they took long: number, sum, longest.")
         .rule("any", "Oracle V$LGWRIO_OUTLIER and warnings of the log writer, over 500 ms")
         .advice("Compare their times with what else used the device then.");
+    DIAGNOSIS_TAIL = CatalogueEntry::new("diagnosis.tail", High,
+        "Slow waits for the log in a histogram, which a mean hides: the share over 16 ms, and single waits over 500 ms.")
+        .limit("share over 16 ms", &["slow_share_pct"])
+        .advice("Look for what used the device or stopped the log writer at those moments: redolab watch on a running database, or a trace of the log writer.");
+    DIAGNOSIS_SLOW_SYNCS = CatalogueEntry::new("diagnosis.slow_syncs", High,
+        "Syncs of a log are slow: fio, PostgreSQL, SQL Server, etcd and others, by mean, 99th percentile and the longest.")
+        .limit("mean; 99th percentile", &["write_mean_fair_ms", "tail_p999_ms"])
+        .advice("Measure the device with redolab check, then find what else uses it.");
+    DIAGNOSIS_MEANS_ALONE = CatalogueEntry::new("diagnosis.means_alone", High,
+        "The evidence contains means of waits for the log and no histogram of them.")
+        .rule("a mean hides rare long waits", REFERENCE)
+        .advice("Add V$EVENT_HISTOGRAM_MICRO of log file sync and log file parallel write (redolab collect oracle), or a trace of the log writer.");
+    DIAGNOSIS_SYNC_TESTS = CatalogueEntry::new("diagnosis.sync_tests", High,
+        "A comparison of sync methods contradicts itself: two writes take less time than one.")
+        .rule("two writes take at least 90 % of the time of one", "arithmetic of the figures themselves")
+        .advice("Choose no method from these figures: repeat the test for longer (pg_test_fsync -s 30) on a quiet machine, or run redolab probe.");
+    DIAGNOSIS_LEVELS = CatalogueEntry::new("diagnosis.levels", Medium,
+        "The rate of a run changed its level, so that its mean describes none of the levels.")
+        .limit("levels apart", &["step_pct"])
+        .advice("Look for burst credits, a full fast cache, a checkpoint or a throttle that began then; judge the last level as the sustained one.");
+    DIAGNOSIS_WAL_BUFFERS = CatalogueEntry::new("diagnosis.wal_buffers", High,
+        "Many writes of PostgreSQL's log were made because its buffers were full.")
+        .rule("10 % of the writes", "PostgreSQL documentation, pg_stat_wal.wal_buffers_full")
+        .advice("Raise wal_buffers, such as to 64MB, and look at the time of the writes.");
     DIAGNOSIS_PEAK_HOUR = CatalogueEntry::new("diagnosis.peak_hour", Medium,
         "Log writes are slow at one hour of the day.")
         .rule("half of at least 10 slow writes in one hour on 2 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")

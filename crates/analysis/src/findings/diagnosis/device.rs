@@ -80,6 +80,20 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Writes per second under which a device's waits say little of a log.
+const FEW_WRITES: f64 = 10.0;
+
+/// Reads that keep a device busy on which hardly anything is written.
+fn reads_alone(reads: f64, writes: f64) -> Option<String> {
+    (writes < FEW_WRITES && reads > FEW_WRITES * writes).then(|| {
+        format!(
+            "{} reads/s keep it busy, and {} writes/s say little of a log",
+            show(reads),
+            show(writes)
+        )
+    })
+}
+
 /// Utilisation, queue and waits of writes.
 fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     // An interval without writes has no wait, and one with few counts little.
@@ -106,6 +120,13 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         )
     };
     parts.extend(wait.map(each));
+    let reads = mean(&samples.values("reads_per_s"));
+    let writes = mean(&samples.values("writes_per_s"));
+    parts.extend(
+        reads
+            .zip(writes)
+            .and_then(|(reads, writes)| reads_alone(reads, writes)),
+    );
     if parts.is_empty() {
         return;
     }

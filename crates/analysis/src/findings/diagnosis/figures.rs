@@ -114,6 +114,24 @@ impl<'a> ReportFigures<'a> {
                         self.add(line.text("event"), waits);
                     }
                 }
+                // Totals since the instance started, or of one interval.
+                "system_event" | "system_event_change" => {
+                    if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
+                        && waits > 0.0
+                    {
+                        let waits = EventWaits {
+                            waits,
+                            total_ms: us / 1e3,
+                            off: 0.0,
+                        };
+                        match table.id.as_str() {
+                            "system_event" => {
+                                self.events.insert(line.text("event"), waits);
+                            }
+                            _ => self.add(line.text("event"), waits),
+                        }
+                    }
+                }
                 "instance_activity" => {
                     if let Some(total) = line.number("total") {
                         self.statistics.insert(line.text("statistic"), total);
@@ -167,7 +185,11 @@ fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
+    let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     for table in tables.0 {
+        if table.id == "system_event" && has_changes(&table.file) {
+            continue;
+        }
         let file = match table.id.as_str() {
             "wait_events" => "",
             _ => table.file.as_str(),

@@ -7,6 +7,8 @@
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
+mod sync_tests;
+mod tails;
 mod waits;
 
 use super::evidence::published::clock;
@@ -29,6 +31,8 @@ pub(super) const SYNC: &str = "log file sync";
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
+    tails::collect(tables, thresholds, &mut notes);
+    sync_tests::collect(tables, &mut notes);
     let reports = reports(tables);
     for report in &reports {
         if !has_rows {

@@ -30,7 +30,7 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
         commit_wait(report, (write, sync), t, notes);
         group_commit(report, (write, sync), notes);
     }
-    elsewhere(report, notes);
+    elsewhere(report, t, notes);
 }
 
 /// A cause of longer commits: its entry, its words, and by how many ms it makes a commit longer.
@@ -75,13 +75,17 @@ fn causes(report: &ReportFigures<'_>, write: EventWaits, sync: EventWaits) -> Ve
             });
         }
     }
-    // Hundredths of a second.
-    if let Some(time) = report.statistic("redo write time") {
-        let own_ms = (time * 10.0 - write.total_ms).max(0.0) / write.waits;
+    if let Some(time_ms) = write_time_ms(report) {
+        // The log writer's time contains its waits, whoever they are for: no second cause is made
+        // of the same time.
+        let waited = [&REMOTE[..], &ORDERING[..], &BROADCAST[..]];
+        let waited = waited.iter().filter_map(|names| of_events(names));
+        let waited: f64 = waited.map(|waits| waits.total_ms).sum();
+        let own_ms = (time_ms - write.total_ms - waited).max(0.0) / write.waits;
         out.push(Cause {
             entry: &catalogue::DIAGNOSIS_LOG_WRITER_CPU,
             words: format!(
-                "the log writer itself needs {own_ms:.2} ms per log write beside the wait for I/O \
+                "the log writer itself needs up to {own_ms:.2} ms per log write beside its waits \
                  (redo write time)"
             ),
             ms: 2.0 * own_ms,
@@ -99,6 +103,13 @@ fn causes(report: &ReportFigures<'_>, write: EventWaits, sync: EventWaits) -> Ve
         });
     }
     out
+}
+
+/// Time of the log writer's writes: in microseconds, else in hundredths of a second.
+fn write_time_ms(report: &ReportFigures<'_>) -> Option<f64> {
+    let fine = report.statistic("redo write time (usec)");
+    let coarse = || Some(report.statistic("redo write time")? * 10.0);
+    fine.map(|us| us / 1e3).or_else(coarse)
 }
 
 fn commit_wait(
@@ -228,7 +239,7 @@ fn group_commit(
 }
 
 /// What sessions waited for instead of their commit.
-fn elsewhere(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
+fn elsewhere(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     let groups = [
         (
             &catalogue::DIAGNOSIS_LOG_SWITCHES,
@@ -255,9 +266,22 @@ fn elsewhere(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
             .iter()
             .map(|(name, waits)| {
                 let count = crate::format::count(waits.waits as u64);
-                format!("{name} {count} times, {:.1} s", waits.total_ms / 1e3)
+                let mean = waits.mean_ms();
+                let seconds = waits.total_ms / 1e3;
+                format!("{name} {count} times, {seconds:.1} s in all and {mean:.1} ms each")
             })
             .collect();
+        let slow = report
+            .event(WRITE)
+            .filter(|_| names == &["log buffer space"]);
+        let slow = slow.filter(|write| write.mean_ms() >= t.write_mean_fair_ms.value);
+        let cause = slow.map_or_else(String::new, |write| {
+            format!(
+                "; {WRITE} takes {:.1} ms: the log's device is slow, and the size of the log buffer \
+                 is not the cause",
+                write.mean_ms()
+            )
+        });
         let weight = if sum > ELSEWHERE * sync_ms {
             Caution
         } else {
@@ -267,7 +291,10 @@ fn elsewhere(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
             Note::of(
                 entry,
                 weight,
-                claim_of(report, format!("sessions waited for {}", words.join("; "))),
+                claim_of(
+                    report,
+                    format!("sessions waited for {}{cause}", words.join("; ")),
+                ),
             )
             .number("waited_ms", sum)
             .advice_if(weight == Caution),

@@ -28,7 +28,8 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         of.iter().for_each(|t| averages(t, notes));
         of.iter().for_each(|t| shares(t, notes));
         for (i, a) in of.iter().enumerate() {
-            for b in &of[i + 1..] {
+            // Reports of different hours or instances are no two columns of one comparison.
+            for b in of[i + 1..].iter().filter(|b| b.file == a.file) {
                 ratios(a, b, notes);
             }
         }
