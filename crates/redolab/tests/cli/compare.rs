@@ -140,7 +140,7 @@ fn conditions_decide_the_exit_code() {
         .collect();
     assert_eq!(states, ["\"undetermined\"", "\"breached\""]);
     let text = place.run(&[&both[..], &more[..2]].concat());
-    let limit = "/s is beyond the limit of 0.001 /s";
+    let limit = "/s is beyond the limit of 0.0010 /s";
     text.expect(3, &["BREACHED: commit_throughput_tps > 0.001/s", limit]);
 }
 
