@@ -135,6 +135,9 @@ pub struct ComparedRun {
     /// nothing is known of its target.
     #[serde(default)]
     pub durability: Option<Durability>,
+    /// What the word of its durability rests on: who declares it, how many cuts tested it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability_basis: Option<String>,
     /// Whether it meets the stated need, of rounds the worst; `None` for a run without a verdict.
     #[serde(default)]
     pub performance: Option<Performance>,
@@ -159,15 +162,19 @@ impl ComparedRun {
         format!(
             "verdict: {}, durability: {}, performance: {}",
             self.verdict.map_or(NOT_JUDGED, Answer::word),
-            self.durability_word(),
+            self.durability_in_words(),
             self.performance.map_or(NOT_JUDGED, Performance::word),
         )
     }
 
-    /// `volatile`, or `not judged`.
+    /// `volatile`, `tested (20 cuts: below 13.9 % per cut)`, or `not judged`.
     #[must_use]
-    pub fn durability_word(&self) -> &'static str {
-        self.durability.map_or(NOT_JUDGED, Durability::word)
+    pub fn durability_in_words(&self) -> String {
+        let word = self.durability.map_or(NOT_JUDGED, Durability::word);
+        match &self.durability_basis {
+            Some(basis) => format!("{word} ({basis})"),
+            None => word.to_owned(),
+        }
     }
 
     /// `key=value, key=value`; empty without tags.

@@ -105,7 +105,8 @@ fn answer(c: &Comparison, places: &[usize]) -> Option<RowAnswer> {
     let result = match (outcome, faster) {
         (RowOutcome::Better, Some(run)) => format!("{} is better", name(c, run)),
         (RowOutcome::NotDurable, Some(run)) => {
-            let durability = c.runs.get(run).map_or("", |r| r.durability_word());
+            let durability = c.runs.get(run).and_then(|r| r.durability);
+            let durability = durability.map_or("", Durability::word);
             format!("{} is faster, but {durability}", name(c, run))
         }
         (RowOutcome::Mixed, _) => "each is better in one figure".to_owned(),
@@ -331,9 +332,9 @@ fn durability(c: &Comparison, run: usize) -> String {
     format!(
         "Durability: {} {}, {} {}.{follows}",
         a.name,
-        a.durability_word(),
+        a.durability_in_words(),
         b.name,
-        b.durability_word()
+        b.durability_in_words()
     )
 }
 

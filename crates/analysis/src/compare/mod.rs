@@ -176,6 +176,11 @@ fn compared(
         .filter(|s| !s.is_empty())
         .collect();
     let verdicts = || rounds.iter().filter_map(|run| run.verdict.as_ref());
+    let durability = rounds
+        .iter()
+        .filter_map(|run| durability_of(run))
+        .max_by_key(|d| d.badness());
+    let basis = verdicts().find(|v| Some(v.durability) == durability);
     ComparedRun {
         name: name.to_owned(),
         run_id: run.run_id.clone(),
@@ -191,10 +196,8 @@ fn compared(
         has_events,
         tags: run.notes.tags.clone(),
         verdict: verdicts().map(|v| v.answer).max_by_key(|a| a.badness()),
-        durability: rounds
-            .iter()
-            .filter_map(|run| durability_of(run))
-            .max_by_key(|d| d.badness()),
+        durability,
+        durability_basis: basis.and_then(|v| v.durability_basis.clone()),
         performance: verdicts()
             .map(|v| v.performance)
             .max_by_key(|p| p.badness()),

@@ -88,6 +88,7 @@ fn compared_run(text: &str, name: &str, valid: bool) -> ComparedRun {
         has_events: false,
         verdict: None,
         durability: None,
+        durability_basis: Some(s()),
         performance: None,
     }
 }

@@ -422,6 +422,7 @@ mod tests {
             tags: std::collections::BTreeMap::new(),
             verdict: None,
             durability: None,
+            durability_basis: None,
             performance: None,
         }
     }

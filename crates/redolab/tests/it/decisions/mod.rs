@@ -114,25 +114,26 @@ fn run_code(answers: &Answers, strict: bool) -> u8 {
 /// What no answers may say, whatever made them: a winner that loses commits over one that is not
 /// known to, and a yes or a conditional yes of what loses them.
 fn falsehoods(answers: &Answers) -> Vec<String> {
-    let loses = |words: &str| words.ends_with("volatile") || words.ends_with("refuted");
+    const LOSES: [&str; 2] = ["volatile", "refuted"];
     let mut found = Vec::new();
     for (name, both) in answers.iter().filter(|(name, _)| name.starts_with("both ")) {
         let answer = &answers[&name.replace("both", "answer")];
-        let sides: Vec<&str> = both.split(", ").collect();
-        let winner = answer.strip_suffix(" wins");
-        let is_winner = |side: &&&str| {
-            winner.is_some_and(|w| side.rsplit_once(' ').is_some_and(|(name, _)| name == w))
+        let losers: usize = LOSES
+            .iter()
+            .map(|w| both.matches(&format!(" {w}")).count())
+            .sum();
+        let loses = |winner: &str| {
+            LOSES
+                .iter()
+                .any(|w| both.contains(&format!("{winner} {w}")))
         };
-        let won = sides.iter().find(is_winner).is_some_and(|side| loses(side));
-        if won && !sides.iter().all(|side| loses(side)) {
+        if answer.strip_suffix(" wins").is_some_and(loses) && losers < 2 {
             found.push(format!("{answer}, though {both}"));
         }
     }
-    let is_kept = matches!(
-        answers.get("verdict").map(String::as_str),
-        Some("yes" | "conditional")
-    );
-    if is_kept && answers.get("durability").is_some_and(|d| loses(d)) {
+    let word = |name: &str| answers.get(name).map_or("", String::as_str);
+    let loses = LOSES.iter().any(|w| word("durability").starts_with(w));
+    if loses && matches!(word("verdict"), "yes" | "conditional") {
         found.push(format!("a yes of what loses commits: {answers:?}"));
     }
     found

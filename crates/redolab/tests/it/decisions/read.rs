@@ -39,13 +39,18 @@ fn plain(text: &str) -> String {
     out
 }
 
+/// A sentence as far as its full stop, which a decimal point is not.
+fn sentence(text: &str) -> &str {
+    let end = text.find(". ").into_iter().chain(text.find(".<")).min();
+    let text = end.and_then(|at| text.get(..at)).unwrap_or(text);
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('.')
+}
+
 fn put(answers: &mut Answers, name: &str, text: Option<&str>) {
     if let Some(text) = text {
-        // What a word of durability rests on stands behind it.
-        let text = match name {
-            "durability" => text.split(" (").next().unwrap_or(text),
-            _ => text,
-        };
         answers.insert(name.to_owned(), plain(text).trim().to_lowercase());
     }
 }
@@ -58,6 +63,8 @@ fn need(text: &str) -> &str {
 /// A run's terminal text.
 pub fn run_of_text(text: &str) -> Answers {
     let mut answers = Answers::new();
+    // A long line is broken before the performance.
+    let text = &text.replacen("\n  performance: ", "   performance: ", 1);
     let first = text.lines().next().unwrap_or_default();
     if first.starts_with("Verdict: ") {
         let line = format!("{first}   ");
@@ -98,17 +105,17 @@ pub fn run_of_text(text: &str) -> Answers {
 pub fn run_of_markdown(text: &str) -> Answers {
     let mut answers = Answers::new();
     if let Some(line) = between(text, "**Verdict: ", "**") {
-        let line = format!("{line}, ");
+        let line = format!("{line}   ").replace(", performance: ", "   performance: ");
         put(&mut answers, "verdict", line.split(',').next());
         put(
             &mut answers,
             "durability",
-            between(&line, "durability: ", ", "),
+            between(&line, "durability: ", "   "),
         );
         put(
             &mut answers,
             "performance",
-            between(&line, "performance: ", ", "),
+            between(&line, "performance: ", "   "),
         );
     } else if text.contains("\n- Durability: ") {
         let heading = text.lines().next().unwrap_or_default();
@@ -167,13 +174,22 @@ pub fn run_of_html(html: &str) -> Answers {
     answers
 }
 
+/// The durability of a verdict or of a compared run, with what it rests on.
+fn durability(json: &Value) -> String {
+    let word = json["durability"].as_str().unwrap_or("not judged");
+    match json["durability_basis"].as_str() {
+        Some(basis) => format!("{word} ({basis})"),
+        None => word.to_owned(),
+    }
+}
+
 /// A run's JSON. The need is spelled by the outputs alone: whether there is one is compared.
 pub fn run_of_json(json: &Value) -> Answers {
     let mut answers = Answers::new();
     let verdict = &json["verdict"];
     if verdict.is_object() {
         put(&mut answers, "verdict", verdict["answer"].as_str());
-        put(&mut answers, "durability", verdict["durability"].as_str());
+        put(&mut answers, "durability", Some(&durability(verdict)));
         let performance = match verdict["performance"].as_str() {
             Some("meets") => "meets the need",
             Some("marginal") => "marginal for the need",
@@ -210,7 +226,8 @@ pub fn comparison_of_text(text: &str, names: &[String]) -> Answers {
             put(
                 &mut answers,
                 &format!("both {at}"),
-                between(rest, "Durability: ", "."),
+                rest.split_once("Durability: ")
+                    .map(|(_, rest)| sentence(rest)),
             );
         }
     }
@@ -245,7 +262,8 @@ pub fn comparison_of_markdown(text: &str, names: &[String]) -> Answers {
         put(
             &mut answers,
             &format!("both {at}"),
-            between(line, "Durability: ", "."),
+            line.split_once("Durability: ")
+                .map(|(_, rest)| sentence(rest)),
         );
     }
     let conditions = text
@@ -272,10 +290,7 @@ pub fn comparison_of_html(html: &str, names: &[String]) -> Answers {
         let answer = between(banner, "<p class=\"a\">", "</p>");
         let answer = answer.map(|a| a.split_once(&format!("{}: ", names[0])).map_or(a, |s| s.1));
         put(&mut answers, &format!("answer {at}"), answer);
-        let both = banner
-            .split("Durability: ")
-            .nth(1)
-            .and_then(|r| r.split('.').next());
+        let both = banner.split("Durability: ").nth(1).map(sentence);
         put(&mut answers, &format!("both {at}"), both);
     }
     let list = between(html, "id=\"conditions\"", "</section>").unwrap_or_default();
@@ -298,7 +313,7 @@ pub fn comparison_of_json(json: &Value) -> Answers {
             "misses" => "misses the need".to_owned(),
             other => other.to_owned(),
         };
-        let (verdict, durability) = (word(&run["verdict"]), word(&run["durability"]));
+        let (verdict, durability) = (word(&run["verdict"]), durability(run));
         let judged = format!("{verdict}, durability: {durability}, performance: {performance}");
         put(&mut answers, &format!("judged {at}"), Some(&judged));
     }
@@ -324,11 +339,7 @@ pub fn comparison_of_json(json: &Value) -> Answers {
         let place = usize::try_from(at).expect("small");
         let both = [0, place].map(|at| {
             let run = &runs[at];
-            format!(
-                "{} {}",
-                run["name"].as_str().unwrap_or(""),
-                word(&run["durability"])
-            )
+            format!("{} {}", run["name"].as_str().unwrap_or(""), durability(run))
         });
         put(&mut answers, &format!("both {at}"), Some(&both.join(", ")));
     }
