@@ -48,7 +48,7 @@ pub(super) fn slow_writes(run: &Run) -> Option<Section> {
         ),
     };
     let about = format!(
-        "Each log write that took at least {} (--log-write-warning), from its submission until it was durable, as Oracle lists them in V$LGWRIO_OUTLIER. Times are UTC; a log with one copy has member 0.",
+        "Each log write that took at least {} (--log-write-warning), from its submission until it was durable, as Oracle lists them in V$LGWRIO_OUTLIER. Times are UTC; a log with one copy has member 0, and of several members the one that ended a log write last is not known.",
         latency(threshold_ns as f64)
     );
     let section = Section::html(
@@ -71,7 +71,9 @@ fn line(row: &Row, write: &SlowLogWrite) -> String {
         row.jobs,
         digits(write.size_bytes as f64 / 1024.0),
         digits(write.took_ns as f64 / 1e6),
-        write.member
+        write
+            .member
+            .map_or_else(|| "\u{2013}".to_owned(), |n| n.to_string())
     )
 }
 

@@ -50,7 +50,7 @@ fn slow_log_writes() -> SlowLogWrites {
             at_utc_ns: 1_394_360_855_000_000_000,
             size_bytes: 4096,
             took_ns: 780_000_000,
-            member: 0,
+            member: Some(0),
         }],
     }
 }

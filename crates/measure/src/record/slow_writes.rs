@@ -19,8 +19,9 @@ pub struct SlowWrite {
     pub at_ns: u64,
     /// Blocks written.
     pub blocks: u32,
-    /// Number of the member that completed it last, from 0; 0 in a log that has one copy.
-    pub member: u16,
+    /// Number of the member that completed it last, from 0; 0 in a log that has one copy, `None`
+    /// where it is not known which of several it was.
+    pub member: Option<u16>,
 }
 
 /// Log writes that took at least a threshold.
@@ -94,7 +95,7 @@ mod tests {
             took_ns,
             at_ns: took_ns * 7 % 1000,
             blocks: 2,
-            member: 0,
+            member: Some(0),
         }
     }
 

@@ -207,8 +207,9 @@ pub struct SlowLogWrite {
     pub size_bytes: u64,
     /// Nanoseconds from its submission until it was durable.
     pub took_ns: u64,
-    /// Number of the member that completed it last, from 0; 0 in a log that has one copy.
-    pub member: u16,
+    /// Number of the member that completed it last, from 0; 0 in a log that has one copy, `None`
+    /// where it is not known which of several it was.
+    pub member: Option<u16>,
 }
 
 impl SlowLogWrite {

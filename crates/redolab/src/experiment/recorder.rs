@@ -70,6 +70,8 @@ pub struct LogWrites {
     pub modes: Vec<(u64, bool)>,
     /// When the last flush ended, and the redo that it made durable so far.
     flushed: (u64, u64),
+    /// The log has several members: which of them ended a log write last is not reported.
+    has_members: bool,
 }
 
 /// Changes of mode of an interval that are kept one by one.
@@ -101,8 +103,7 @@ impl LogWrites {
                 took_ns: took,
                 at_ns: stations.submitted_ns,
                 blocks: write.blocks,
-                // A log has one copy as yet.
-                member: 0,
+                member: (!self.has_members).then_some(0),
             });
         }
         background.redo_bytes += u64::from(write.redo_bytes);
@@ -213,6 +214,13 @@ impl Recorder {
             warning_ns,
             capture: OnceLock::new(),
         }
+    }
+
+    /// The same of a log with several members.
+    #[must_use]
+    pub fn with_members(self) -> Recorder {
+        lock(&self.log_writes).has_members = true;
+        self
     }
 }
 
@@ -350,6 +358,7 @@ impl Recorder {
         // A flush may end in the next interval what it began in this one.
         let next = LogWrites {
             flushed: log_writes.flushed,
+            has_members: log_writes.has_members,
             ..LogWrites::warned_from(self.warning_ns)
         };
         let mut taken = std::mem::replace(&mut *log_writes, next);
@@ -435,6 +444,22 @@ mod tests {
         assert_eq!(recorder.take().1.background.deferred_bytes_max, 500);
         recorder.log_write(&write);
         assert_eq!(recorder.take().1.background.deferred_bytes_max, 1000);
+    }
+
+    #[test]
+    fn a_slow_write_of_several_members_is_attributed_to_none() {
+        let one = Recorder::warning_from(Nanos(1));
+        let several = Recorder::warning_from(Nanos(1)).with_members();
+        for (recorder, want) in [(one, Some(0)), (several, None)] {
+            recorder.open(0);
+            // What is taken leaves the next interval of the same log.
+            for _ in 0..2 {
+                recorder.log_write(&log_write(1000, 10_500));
+                let slow = recorder.take().1.background.slow.expect("kept");
+                let members: Vec<Option<u16>> = slow.kept.iter().map(|w| w.member).collect();
+                assert_eq!(members, [want]);
+            }
+        }
     }
 
     /// Sessions and log writes of two logs: each log has its own, and both together are the row's.

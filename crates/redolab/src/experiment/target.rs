@@ -377,11 +377,12 @@ impl Observers {
     fn new(setup: &Setup) -> Observers {
         let meter = Arc::new(Meter::new(Arc::clone(&setup.budget)));
         meter.set_beside(setup.log.background.writes_per_redo());
+        let recorder = Recorder::of_nodes(setup.log.nodes, setup.log.log_write_warning);
         Observers {
-            recorder: Arc::new(Recorder::of_nodes(
-                setup.log.nodes,
-                setup.log.log_write_warning,
-            )),
+            recorder: Arc::new(match setup.log.members {
+                Some(_) => recorder.with_members(),
+                None => recorder,
+            }),
             meter,
         }
     }

@@ -72,7 +72,7 @@ pub fn table(run: &Run, style: Style) -> Option<String> {
             row.jobs.to_string(),
             size_kb(write),
             ns_as_ms(write.took_ns as f64),
-            write.member.to_string(),
+            member(write).unwrap_or_else(|| "-".to_owned()),
         ]
     });
     let (headings, lines) = fit(&HEADINGS, lines.collect(), &["Workload", "Jobs"], style);
@@ -96,10 +96,10 @@ pub fn warnings(run: &Run) -> Vec<String> {
     let slowest = Slowest::of(run);
     let line = |(row, write): &(&Row, &SlowLogWrite)| {
         format!(
-            "{} ({} UTC, member {}, {}, {})",
+            "{} ({} UTC, {}{}, {})",
             write.warning(),
             utc_time(write.at_utc_ns),
-            write.member,
+            member(write).map_or_else(String::new, |n| format!("member {n}, ")),
             sanitize::line(&row.workload),
             words::jobs(row.jobs)
         )
@@ -120,6 +120,11 @@ fn size_kb(write: &SlowLogWrite) -> String {
     format!("{}", write.size_bytes as f64 / 1024.0)
 }
 
+/// The member that completed a log write, where it is known.
+fn member(write: &SlowLogWrite) -> Option<String> {
+    write.member.map(|n| n.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +139,7 @@ mod tests {
             at_utc_ns: 1_394_360_855_000_000_000 + i * 1_000_000_000,
             size_bytes: 512 * (i + 1),
             took_ns: 500_000_000 + i * 1_500_000,
-            member: 0,
+            member: (i > 0).then_some(0),
         };
         run.rows = vec![Row {
             workload: "LGWR-LAT1".to_owned(),
@@ -181,6 +186,12 @@ mod tests {
             lines[1],
             "Warning: log write elapsed time 501ms, size 1KB (2014-03-09 10:27:36.000 UTC, \
              member 0, LGWR-LAT1, 8 jobs)"
+        );
+        // Which of several members it was is not known of the first.
+        assert!(
+            lines[0].ends_with("UTC, LGWR-LAT1, 8 jobs)"),
+            "{}",
+            lines[0]
         );
         assert_eq!(lines.len(), 2);
         let lines = warnings(&run_with(1000));

@@ -109,7 +109,7 @@ impl WatchTally {
                 took_ns: took,
                 at_ns: at_utc_ns,
                 blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
-                member: 0,
+                member: None,
             });
         }
         self.watched.size.record(write.bytes);

@@ -377,7 +377,7 @@ pub fn row(h: &Histogram) -> Row {
                     at_utc_ns: 1_394_360_000_123_456_789,
                     size_bytes: 4096,
                     took_ns: 780_000_001,
-                    member: 1,
+                    member: Some(1),
                 }],
             }),
         }),
