@@ -28,57 +28,80 @@ struct Layout {
     unit_ns: Option<u64>,
 }
 
-/// Whether the head of a file is one: a heading at most, then numbers in pairs, or under the
-/// heading a column of elapsed times.
+/// Whether the head of a file is one: the heading `count,elapsed`, and pairs of numbers under it.
+/// Numbers without it may be of anything: they are read where the user states the kind.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
-    let whole = head.bytes.ends_with(b"\n");
-    let mut lines: Vec<&[u8]> = head
-        .lines()
-        .filter(|l| !l.trim_ascii().is_empty())
-        .take(TOLD_FROM + 1)
-        .collect();
-    if !whole && lines.len() > 1 {
-        lines.pop();
-    }
-    let named = lines.first().and_then(|l| heading(l));
-    let first = usize::from(named.is_some());
-    let told = |line: &&[u8]| pair(line, named.or_else(|| plain(line)), 1).is_some();
-    lines.len() > first && lines[first..].iter().all(told)
+    let lines = first_lines(head);
+    let Some(((_, first), under)) = lines.split_first() else {
+        return false;
+    };
+    let layout = heading(first).filter(|_| is_exact(first));
+    let is_pair = |(_, line): &(u64, &[u8])| pair(line, layout, 1).is_some();
+    layout.is_some() && !under.is_empty() && under.iter().all(is_pair)
 }
 
-/// The first line that keeps a file from being `count,elapsed`, and what is wrong with it: the
-/// heading names elapsed times, or there is none, and most lines have them.
-pub(super) fn malformed(head: &Head<'_>) -> Option<(u64, String)> {
+/// The first lines of a file with their numbers, without one that the head may have cut.
+fn first_lines<'a>(head: &Head<'a>) -> Vec<(u64, &'a [u8])> {
     let is_whole = head.bytes.ends_with(b"\n");
-    let mut lines: Vec<(u64, &[u8])> = (1..)
-        .zip(head.lines())
-        .filter(|(_, l)| !l.trim_ascii().is_empty())
-        .take(TOLD_FROM + 1)
-        .collect();
+    let lines = (1..).zip(head.lines());
+    let lines = lines.filter(|(_, l)| !l.trim_ascii().is_empty());
+    let mut lines: Vec<(u64, &[u8])> = lines.take(TOLD_FROM + 1).collect();
     if !is_whole && lines.len() > TOLD_FROM {
         lines.pop();
     }
-    let (_, first) = lines.first()?;
-    let named = heading(first);
-    if named.is_some_and(|_| !names_elapsed(first)) {
-        return None;
-    }
-    let under = lines.get(usize::from(named.is_some())..)?;
-    let is_pair = |line: &[u8]| pair(line, named.or_else(|| plain(line)), 1).is_some();
+    lines
+}
+
+/// Whether a line is the heading `count,elapsed`, with a unit or without.
+fn is_exact(line: &[u8]) -> bool {
+    let parts = |separator: u8| line.split(move |b| *b == separator).map(bare);
+    let names = separator(line).map(|s| parts(s).map(<[u8]>::to_ascii_lowercase));
+    let names: Vec<Vec<u8>> = names.into_iter().flatten().collect();
+    let units: [&[u8]; 4] = [b"elapsed", b"elapsed_us", b"elapsed_ms", b"elapsed_ns"];
+    matches!(names.as_slice(), [count, elapsed] if count == b"count" && units.contains(&&**elapsed))
+}
+
+/// The first line that keeps a file from being `count,elapsed`, and what is wrong with it: it has
+/// the heading, and most lines are pairs.
+pub(super) fn malformed(head: &Head<'_>) -> Option<(u64, String)> {
+    let lines = first_lines(head);
+    let ((_, first), under) = lines.split_first()?;
+    let layout = heading(first).filter(|_| is_exact(first))?;
+    let is_pair = |line: &[u8]| pair(line, Some(layout), 1).is_some();
     let pairs = under.iter().filter(|(_, l)| is_pair(l)).count();
     if 2 * pairs <= under.len() {
         return None;
     }
     let (number, line) = under.iter().find(|(_, l)| !is_pair(l))?;
-    let layout = named.or_else(|| plain(line));
-    Some((*number, wrong(line, layout)))
+    Some((*number, wrong(line, Some(layout))))
 }
 
-/// Whether a heading has a word for elapsed times.
-fn names_elapsed(line: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(line).to_ascii_lowercase();
-    let mut words = text.split(|c: char| !c.is_alphanumeric());
-    words.any(|w| ELAPSED.contains(&w))
+/// What a table of numbers is, whose heading says nothing that is known: the names of its columns,
+/// or how many there are.
+pub(super) fn columns_of(head: &Head<'_>) -> Option<String> {
+    let lines = first_lines(head);
+    let ((_, first), under) = lines.split_first()?;
+    let separator = separator(first)?;
+    let parts = |line: &'_ [u8]| line.split(|b| *b == separator).count();
+    let is_number = |field: &&[u8]| number::scaled(field, 1).is_some();
+    let numbers = |line: &[u8]| {
+        line.split(|b| *b == separator)
+            .map(bare)
+            .filter(|f| is_number(f))
+            .count()
+    };
+    let count = parts(first);
+    let is_row = |line: &[u8]| parts(line) == count && 2 * numbers(line) >= count;
+    if count < 2 || count > COLUMNS_MAX || !under.iter().all(|(_, l)| is_row(l)) {
+        return None;
+    }
+    if is_row(first) {
+        return Some(format!("lines of {count} numbers without a heading"));
+    }
+    let names = first.split(|b| *b == separator).map(bare).take(20);
+    let names: Vec<String> = names.map(quote).collect();
+    let is_table = numbers(first) == 0 && !under.is_empty();
+    is_table.then(|| format!("a table with the columns {}", names.join(", ")))
 }
 
 /// What is wrong with a line that is not of this layout: its field that is not a number.
@@ -152,8 +175,8 @@ fn bare(field: &[u8]) -> &[u8] {
     }
 }
 
-/// The layout that a heading names, if the line is such a heading. Of two columns the second is
-/// elapsed time whatever it is called; one or more than two have to name it.
+/// The layout that a heading names, if the line is such a heading: one column alone has a word for
+/// elapsed times.
 fn heading(line: &[u8]) -> Option<Layout> {
     let separator = separator(line).unwrap_or(b',');
     let parts: Vec<String> = line
@@ -168,10 +191,9 @@ fn heading(line: &[u8]) -> Option<Layout> {
         let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '#');
         words.any(|w| of.contains(&w))
     };
-    let elapsed = parts.iter().position(|p| has(p, ELAPSED));
-    let elapsed = match (parts.len(), elapsed) {
-        (2, found) => found.unwrap_or(1),
-        (_, found) => found?,
+    let mut named = (0..parts.len()).filter(|at| has(&parts[*at], ELAPSED));
+    let (elapsed, None) = (named.next()?, named.next()) else {
+        return None;
     };
     let count = (0..parts.len()).find(|i| *i != elapsed && has(&parts[*i], COUNT));
     let name = &parts[elapsed];
@@ -211,6 +233,8 @@ pub struct CountElapsedReader {
 struct State {
     file: String,
     layout: Option<Layout>,
+    /// The heading names other columns.
+    is_unknown: bool,
     started: bool,
     last: Option<u64>,
     tally: Tally,
@@ -227,6 +251,7 @@ impl CountElapsedReader {
             state: State {
                 file: file.to_owned(),
                 layout: None,
+                is_unknown: false,
                 started: false,
                 last: None,
                 tally: Tally::default(),
@@ -276,6 +301,18 @@ impl State {
         self.started = true;
         if first && let Some(layout) = heading(text) {
             self.layout = Some(layout);
+            return;
+        }
+        let is_numeric = separator(text).is_none() || text.iter().any(u8::is_ascii_digit);
+        self.is_unknown |= first && !is_numeric;
+        if self.is_unknown {
+            sink.notes
+                .add(Severity::Warning, "csv.columns", at, None, || {
+                    format!(
+                        "{}: no column, or more than one, is of elapsed times",
+                        quote(text)
+                    )
+                });
             return;
         }
         let layout = self.layout.or_else(|| plain(text));
@@ -395,8 +432,11 @@ mod tests {
                 "count,elapsed\n1,5\n\n2,6\n3\n",
                 Some((5, "'3' does not have 2 columns")),
             ),
-            ("1;5\n2;6\nb;7\n", Some((3, "'b' is not a count"))),
-            ("elapsed_us\n5\n6\n-7\n", Some((4, "'-7' is not a number"))),
+            (
+                "count;elapsed_ms\n1;5\n2;6\nb;7\n",
+                Some((4, "'b' is not a count")),
+            ),
+            ("1;5\n2;6\nb;7\n", None),
             ("name,size\na,5\nb,6\nc,7\n", None),
             ("name,size\n1,5\n2,6\nc,x\n", None),
             ("count,elapsed\nx\ny\n", None),
@@ -404,6 +444,37 @@ mod tests {
         ] {
             let want = want.map(|(line, what)| (line, what.to_owned()));
             assert_eq!(of(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_anything_are_not_waits() {
+        let head = |text: &'static str| Head {
+            bytes: text.as_bytes(),
+        };
+        for (text, is, columns) in [
+            ("count,elapsed\n1,5\n2,6\n", true, None),
+            ("\"Count\";\"elapsed_ms\"\n1;0,5\n", true, None),
+            (
+                "1,5\n2,6\n",
+                false,
+                Some("lines of 2 numbers without a heading"),
+            ),
+            (
+                "date,price\n1,5\n",
+                false,
+                Some("a table with the columns `date`, `price`"),
+            ),
+            (
+                "id,elapsed\n1,5\n",
+                false,
+                Some("a table with the columns `id`, `elapsed`"),
+            ),
+            ("hello, world\n", false, None),
+        ] {
+            assert_eq!(recognise(&head(text)), is, "{text}");
+            let found = columns_of(&head(text)).filter(|_| !is);
+            assert_eq!(found.as_deref(), columns, "{text}");
         }
     }
 
@@ -422,6 +493,8 @@ mod tests {
             ("latency [ms],count", Some((0, Some(1), Some(1_000_000)))),
             ("1,2", None),
             ("time,blocks,size", None),
+            ("date,price", None),
+            ("samples,min_latency,avg_latency", None),
             ("hello", None),
         ] {
             assert_eq!(of(text), want, "{text}");

@@ -6,6 +6,7 @@
 //! mean together is [`super::snapshots`]'s.
 
 mod columns;
+mod words;
 
 use super::awr::cell::GridCell;
 use super::blanks;
@@ -20,7 +21,9 @@ use super::quick::QuickWord;
 use super::snapshots::{ListedBucket, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
-use columns::{Columns, ListingLine, MS_NS, US_NS, columns, fields, heads, named, upper};
+use columns::{
+    Columns, INSTANCES, ListingLine, MS_NS, SNAPSHOTS, US_NS, columns, fields, heads, named, upper,
+};
 use measure::imported::Severity;
 use measure::origin::TextSpan;
 
@@ -106,6 +109,8 @@ pub struct HistogramLines {
     /// with the first line that does not fit.
     is_among_others: bool,
     columns: Option<Columns>,
+    /// The fields of the line above, which the next may leave out.
+    above: Option<Vec<GridCell>>,
     wrapped: Wrapped,
     /// The event that the query above names.
     asked: Option<GridCell>,
@@ -117,6 +122,8 @@ pub struct HistogramLines {
     unit_ns: Option<u64>,
     /// A new listing began: the next bucket opens a snapshot.
     fresh: bool,
+    /// The first snapshot of the listing.
+    block: usize,
     snapshots: Vec<Snapshot>,
     buckets: usize,
     sections: MinerSections,
@@ -159,12 +166,14 @@ impl HistogramLines {
             file: file.to_owned(),
             is_among_others,
             columns: None,
+            above: None,
             wrapped: Wrapped::default(),
             asked: None,
             in_query: false,
             ended: false,
             unit_ns: None,
             fresh: true,
+            block: 0,
             snapshots: Vec::new(),
             buckets: 0,
             sections: MinerSections::default(),
@@ -214,7 +223,7 @@ impl HistogramLines {
                 .is_some_and(|c| c.names == columns.names);
             self.fresh |= !same;
             if !same {
-                self.columns = Some(columns);
+                (self.columns, self.above) = (Some(columns), None);
             }
             self.in_query = false;
             return;
@@ -333,7 +342,7 @@ impl HistogramLines {
         self.columns.is_some() && (first || last) && !is_footer
     }
 
-    fn bucket(&self, line: ListingLine<'_>) -> Option<Bucket> {
+    fn bucket(&mut self, line: ListingLine<'_>) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
             if self.ended || (self.is_among_others && self.unit_ns.is_none()) {
                 return None;
@@ -358,7 +367,10 @@ impl HistogramLines {
                 count_span: span(),
             });
         };
-        self.bucket_of(columns, &fields(columns, line)?)
+        let cells = fields(columns, line, self.above.as_deref())?;
+        let bucket = self.bucket_of(columns, &cells)?;
+        self.above = Some(cells);
+        Some(bucket)
     }
 
     fn bucket_of(&self, columns: &Columns, fields: &[GridCell]) -> Option<Bucket> {
@@ -379,12 +391,13 @@ impl HistogramLines {
         };
         let event = field(&["EVENT_NAME", "EVENT"]).cloned();
         let part = |name: &str| field(&[name]).filter(|v| !v.is_empty()).cloned();
-        let instance = part("INST_ID").or_else(|| part("INSTANCE_NUMBER"));
+        let instance = INSTANCES.iter().find_map(|name| part(name));
+        let snap = SNAPSHOTS.iter().find_map(|name| part(name));
         label.checked_mul(columns.unit_ns)?;
         Some(Bucket {
             event: short(event.or_else(|| self.asked.clone()).unwrap_or_default()),
             instance: short(instance.unwrap_or_default()),
-            snap: short(part("SNAP_ID").unwrap_or_default()),
+            snap: short(snap.unwrap_or_default()),
             label,
             unit_ns: columns.unit_ns,
             count,
@@ -410,21 +423,32 @@ impl HistogramLines {
         };
         let prefixed = |prefix: &str, cell: &GridCell| match cell.text.as_str() {
             "" => String::new(),
-            text => format!("{prefix} {text}"),
+            // A moment says what it is.
+            text if text.bytes().all(|b| b.is_ascii_digit()) => format!("{prefix} {text}"),
+            text => text.to_owned(),
         };
         let instance = prefixed("instance", &bucket.instance);
         let snap = prefixed("snap", &bucket.snap);
         let bound_ns = bucket.label.saturating_mul(bucket.unit_ns);
-        let last = self.snapshots.last();
-        let again = last.is_none_or(|s| {
-            s.label != snap || s.instance != instance || s.count(event, bound_ns).is_some()
-        });
-        if self.fresh || again {
+        if std::mem::take(&mut self.fresh) {
+            self.block = self.snapshots.len();
+        }
+        // A listing may be in the order of its events, so that each snapshot comes again.
+        let listing = self.snapshots.get(self.block..).unwrap_or_default();
+        let has_room = |s: &Snapshot| {
+            s.label == snap && s.instance == instance && s.count(event, bound_ns).is_none()
+        };
+        let last = listing.len().checked_sub(1);
+        let found = match snap.is_empty() {
+            true => last.filter(|at| has_room(&listing[*at])),
+            false => listing.iter().rposition(has_room),
+        };
+        let at = found.map_or(self.snapshots.len(), |at| self.block + at);
+        if found.is_none() {
             let snapshot = Snapshot::new(&self.file, line, &instance, &snap);
             self.snapshots.push(snapshot);
-            self.fresh = false;
         }
-        if let Some(snapshot) = self.snapshots.last_mut() {
+        if let Some(snapshot) = self.snapshots.get_mut(at) {
             let listed = ListedBucket {
                 label: bucket.label,
                 unit_ns: bucket.unit_ns,

@@ -237,7 +237,7 @@ impl Reading {
             None => kind::recognise(file, head)?,
         };
         self.source.kind = kind.name().to_owned();
-        let is_open = self.options.kind.is_none() && self.options.samples_of.is_none();
+        let is_open = self.options.kind.is_none();
         let is_page = is_open && is_whole && kind == Kind::OracleTrace && kind::is_page(head);
         let mut reader = if is_page {
             KindReader::of_page(&self.options, file)

@@ -9,7 +9,7 @@ use super::options::Kind;
 use super::refusal::ImportRefusal;
 use super::{
     awr, blanks, count_elapsed, event_histogram, fio_log, hlog, json_reader, listing, look_alike,
-    miner, pgbench_log, tools, trace,
+    miner, pgbench_log, stamps, tools, trace,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -163,6 +163,12 @@ const KINDS: &[Spec] = &[
         is: listing::is_prometheus,
     },
     Spec {
+        kind: Kind::EtcdLog,
+        name: "etcd-log",
+        looked_for: "warnings `wal: sync duration of ...` or `slow fdatasync` of etcd",
+        is: listing::is_etcd_log,
+    },
+    Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
         looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",
@@ -279,6 +285,9 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     if let Some(found) = look_alike::json(&head) {
         return Err(not_read(found));
     }
+    if let Some(refusal) = stamped(file, &head) {
+        return Err(refusal);
+    }
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
         return Ok(spec.kind);
     }
@@ -290,6 +299,9 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
         return Err(ImportRefusal::Malformed { file, line, what });
     }
     let file = file.to_owned();
+    if let Some(what) = count_elapsed::columns_of(&head) {
+        return Err(ImportRefusal::Numbers { file, what });
+    }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
     let Some(line) = first else {
         return Err(ImportRefusal::Empty { file });
@@ -300,6 +312,29 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
             Some(what) => format!("the file is {what}: unpack it, and import what is in it"),
             None => format!("the file begins with {}", quote(line)),
         },
+    })
+}
+
+/// Why a file is refused whose lines begin with time stamps, and are of a kind behind them.
+fn stamped(file: &str, head: &Head<'_>) -> Option<ImportRefusal> {
+    let stamps = stamps::of(head)?;
+    let rest = Head {
+        bytes: &stamps.rest,
+    };
+    // Numbers behind a stamp may be anything, and etcd's lines have stamps of their own.
+    let is_open = |kind| {
+        let numbers = matches!(kind, Kind::CountElapsed | Kind::PgbenchLog | Kind::FioLog);
+        !numbers && !matches!(kind, Kind::EventHistogram | Kind::EtcdLog)
+    };
+    let spec = KINDS.iter().find(|s| (s.is)(&rest))?;
+    let how = stamps
+        .width
+        .map(|width| format!(" (`cut -c{}-`)", width + 1));
+    is_open(spec.kind).then(|| ImportRefusal::Stamped {
+        file: file.to_owned(),
+        stamp: quote(stamps.example.as_bytes()),
+        how: how.unwrap_or_default(),
+        kind: spec.kind,
     })
 }
 

@@ -49,6 +49,7 @@ mod series;
 pub mod sheets;
 mod sink;
 mod snapshots;
+mod stamps;
 mod tables;
 mod tally;
 mod text;

@@ -59,6 +59,8 @@ pub enum Kind {
     SqlServerWaits,
     /// Histograms in Prometheus text.
     Prometheus,
+    /// Warnings of etcd about slow syncs of its log.
+    EtcdLog,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

@@ -70,6 +70,7 @@ impl KindReader {
             | Kind::PgTestFsync
             | Kind::Pgbench
             | Kind::Prometheus
+            | Kind::EtcdLog
             | Kind::SqlServerWaits
             | Kind::Innodb
             | Kind::Diskstats

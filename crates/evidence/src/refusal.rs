@@ -40,6 +40,32 @@ pub enum ImportRefusal {
         /// What is wrong with it.
         what: String,
     },
+    /// Another program put a time stamp before each of its lines.
+    #[error(
+        "{file}: each line begins with a time stamp ({stamp}): cut off the stamps{how}, and import \
+         what is left, which is {kind}"
+    )]
+    Stamped {
+        /// The file.
+        file: String,
+        /// The first stamp.
+        stamp: String,
+        /// How they are cut off.
+        how: String,
+        /// What is behind them.
+        kind: Kind,
+    },
+    /// It is a table of numbers, and nothing says what they measure.
+    #[error(
+        "{file}: {what}: redolab does not know what they measure. Single waits have the heading \
+         `count,elapsed`, or no heading and --kind count-elapsed"
+    )]
+    Numbers {
+        /// The file.
+        file: String,
+        /// Its columns.
+        what: String,
+    },
     /// Its kind was not recognised.
     #[error("{file}: {found}; it is of no kind that redolab reads: state its kind with --kind")]
     Unknown {

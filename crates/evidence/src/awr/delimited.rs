@@ -130,7 +130,11 @@ fn is_heading(cells: &[GridCell]) -> bool {
     let has = |name: &str| names.iter().any(|n| n == name);
     let ends = |name: &str| names.iter().any(|n| n.ends_with(name));
     match first.as_str() {
-        "event" => rest.iter().any(|n| n.contains("waits")) && rest.len() >= 2,
+        // Columns of v$system_event have underscores: they are of another reader.
+        "event" => {
+            let is_waits = |n: &String| n.contains("waits") && !n.contains('_');
+            rest.iter().any(is_waits) && rest.len() >= 2
+        }
         "statistic" => has("total"),
         "functionname" | "filetypename" => names.iter().any(|n| n.contains("data")),
         "dbname" | "hostname" => rest.len() >= 2,

@@ -100,6 +100,12 @@ pub(super) fn only_fitting(grid: &Grid, notes: &mut Notes) -> Grid {
             note(*line, &texts.join(" "), notes);
         }
     }
+    let is_wide = |c: &GridCell| c.len() > 2 && c.bytes().all(|b| b == b'#');
+    for (line, _) in kept.iter().filter(|(_, row)| row.iter().any(is_wide)) {
+        notes.add(Severity::Warning, "awr.too_wide", Some(*line), None, || {
+            "`####` is a number that is wider than its column: it is not in the report".to_owned()
+        });
+    }
     let names = grid.headings.len();
     for (line, count) in &grid.unmatched {
         notes.add(Severity::Warning, "awr.columns", Some(*line), None, || {

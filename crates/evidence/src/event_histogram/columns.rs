@@ -1,12 +1,24 @@
 //! The columns of a listing of event histograms: their names, where each is in a line, and the unit
 //! of their labels.
 
+use super::words;
 use crate::awr::cell::GridCell;
 use crate::origin::span_of_bytes;
 use crate::quick::QuickWord;
 
 /// What every heading contains, cut or not.
 const LABEL: QuickWord = QuickWord::new("wait_");
+
+/// Columns of the instance, and of the snapshot: its number or its moment.
+pub(super) const INSTANCES: [&str; 5] = ["INST_ID", "INSTANCE_NUMBER", "INST", "INST#", "INSTANCE"];
+pub(super) const SNAPSHOTS: [&str; 6] = [
+    "SNAP_ID",
+    "BEGIN_INTERVAL_TIME",
+    "END_INTERVAL_TIME",
+    "BEGIN_TIME",
+    "END_TIME",
+    "SNAP_TIME",
+];
 
 pub(super) const MS_NS: u64 = 1_000_000;
 pub(super) const US_NS: u64 = 1_000;
@@ -120,12 +132,17 @@ impl ListingLine<'_> {
     }
 }
 
-/// The fields of a line by its columns: by position where the hyphens show it, else by words, the
-/// event being what the other columns leave.
-pub(super) fn fields(columns: &Columns, line: ListingLine<'_>) -> Option<Vec<GridCell>> {
+/// The fields of a line by its columns: by position where the hyphens show it, else by words.
+/// `above` are those of the line before it, which it may leave out.
+pub(super) fn fields(
+    columns: &Columns,
+    line: ListingLine<'_>,
+    above: Option<&[GridCell]>,
+) -> Option<Vec<GridCell>> {
     let bytes = line.bytes;
     if let Some(separator) = columns.separator {
-        let fields = separated(line, separator);
+        let mut fields = separated(line, separator);
+        words::repeated(columns, &mut fields, above);
         return (fields.len() == columns.names.len()).then_some(fields);
     }
     if !columns.ranges.is_empty() {
@@ -134,43 +151,11 @@ pub(super) fn fields(columns: &Columns, line: ListingLine<'_>) -> Option<Vec<Gri
             let to = if i == last { bytes.len().max(*to) } else { *to };
             line.field(bytes.get(*from..to.min(bytes.len())).unwrap_or_default())
         });
-        return Some(each.collect());
+        let mut fields: Vec<GridCell> = each.collect();
+        words::repeated(columns, &mut fields, above);
+        return Some(fields);
     }
-    let words: Vec<&[u8]> = bytes
-        .split(|b| b.is_ascii_whitespace())
-        .filter(|w| !w.is_empty())
-        .collect();
-    if words
-        .iter()
-        .any(|w| w.len() > 2 && w.iter().all(|b| *b == b'-'))
-    {
-        return None;
-    }
-    let spare = words.len().checked_sub(columns.names.len())?;
-    // A class takes two words if it is one of I/O.
-    let class_at = columns.names.iter().position(|n| n == "WAIT_CLASS");
-    let of_io = class_at.is_some_and(|at| words.get(at + 1) == Some(&&b"I/O"[..]));
-    let of_class = usize::from(of_io);
-    let of_event = spare.checked_sub(of_class)?;
-    let has_event = columns.names.iter().any(|n| n.starts_with("EVENT"));
-    if of_event > 0 && !has_event {
-        return None;
-    }
-    let mut words = words.into_iter();
-    let each = columns.names.iter().map(|name| {
-        let takes = match name.as_str() {
-            "WAIT_CLASS" => of_class + 1,
-            name if name.starts_with("EVENT") => of_event + 1,
-            _ => 1,
-        };
-        let mut cell = GridCell::default();
-        for word in words.by_ref().take(takes) {
-            let part = line.field(word);
-            cell.join(&part.text, part.span);
-        }
-        cell
-    });
-    Some(each.collect())
+    words::fields(columns, line, above)
 }
 
 /// The fields of a line of separated values; a separator inside of quotes does not separate.

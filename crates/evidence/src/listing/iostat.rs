@@ -13,6 +13,7 @@ use crate::awr::cell::GridCell;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use measure::imported::{Cell, Severity};
+use measure::origin::OriginInput;
 use measure::printed;
 use std::collections::BTreeSet;
 
@@ -421,7 +422,7 @@ impl IostatSamples {
         };
         let mut row = vec![
             SourcedCell::derived(Cell::Count(self.report), REPORT, Vec::new()),
-            self.stamp.sourced(),
+            on_24_hours(&self.stamp),
             SourcedCell::label(covers),
             device.sourced(),
         ];
@@ -448,6 +449,31 @@ impl IostatSamples {
 /// `iostat` groups no digits: a comma is the decimal mark, also before three digits.
 fn decimal(word: &str) -> String {
     word.replace(',', ".")
+}
+
+/// A stamp whose hour is one of 24: `04:10:49 PM` is 16:10:49.
+fn on_24_hours(stamp: &GridCell) -> SourcedCell {
+    let half = [(" AM", 0), (" PM", 12)];
+    let half = half
+        .iter()
+        .find_map(|(h, add)| Some((stamp.text.strip_suffix(h)?, *add)));
+    let whole = half.and_then(|(text, add)| {
+        let (before, clock) = text.rsplit_once(' ').unwrap_or(("", text));
+        let (hour, rest) = clock.split_once(':')?;
+        let hour = hour.parse::<u32>().ok().filter(|h| (1..=12).contains(h))?;
+        Some(
+            format!("{before} {:02}:{rest}", hour % 12 + add)
+                .trim()
+                .to_owned(),
+        )
+    });
+    match whole {
+        Some(text) => {
+            let inputs = stamp.span.into_iter().map(OriginInput::Span).collect();
+            SourcedCell::derived(Cell::Text(text), "the stamp on a clock of 24 hours", inputs)
+        }
+        None => stamp.sourced(),
+    }
 }
 
 /// `11/30/2021 10:15:00 AM`, `2021-11-30T10:15:00+0000`, `10:15:00`.

@@ -8,6 +8,7 @@ mod block_size;
 mod cell_metrics;
 mod diskstats;
 mod ebpf;
+mod etcd_log;
 mod fio_text;
 mod fio_words;
 mod hammerdb;
@@ -151,6 +152,11 @@ pub(super) fn is_prometheus(head: &Head<'_>) -> bool {
     lines(head).any(|l| prometheus::opens(&l))
 }
 
+/// Whether the head has warnings of etcd about slow syncs of its log.
+pub(super) fn is_etcd_log(head: &Head<'_>) -> bool {
+    lines(head).any(|l| etcd_log::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -194,6 +200,7 @@ struct State {
     innodb: innodb::InnodbOutput,
     sqlserver: sqlserver_waits::SqlServerWaits,
     prometheus: prometheus::PrometheusHistograms,
+    etcd: etcd_log::EtcdLog,
     published: Published,
     histograms: HistogramLines,
     asked: AskedKind,
@@ -253,6 +260,7 @@ impl ListingReader {
                 innodb: innodb::InnodbOutput::new(file),
                 sqlserver: sqlserver_waits::SqlServerWaits::new(file),
                 prometheus: prometheus::PrometheusHistograms::new(file),
+                etcd: etcd_log::EtcdLog::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
                 asked: AskedKind {
@@ -336,10 +344,12 @@ impl State {
         asked.took(&[Kind::Diskstats], sheets);
         self.innodb.line(text, n, sheets);
         asked.took(&[Kind::Innodb], sheets);
-        self.sqlserver.line(text, n, sheets);
+        self.sqlserver.line(text, n, sheets, notes);
         asked.took(&[Kind::SqlServerWaits], sheets);
         self.prometheus.line(text, n, sheets);
         asked.took(&[Kind::Prometheus], sheets);
+        self.etcd.line(text, n, sheets);
+        asked.took(&[Kind::EtcdLog], sheets);
         self.published.line(text, n, sheets, notes);
         asked.took(&[Kind::RSummary, Kind::StudyTable], sheets);
     }
@@ -361,6 +371,7 @@ impl State {
         self.fio.end(sheets);
         asked.took(&[Kind::FioText], sheets);
         self.diskstats.end(notes);
+        self.etcd.end(sheets);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);

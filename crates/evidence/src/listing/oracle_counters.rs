@@ -5,7 +5,9 @@
 //! instance. Rows that take several lines are not read. A heading `NAME VALUE` is of many views:
 //! unless the query names `sysstat`, only names of statistics about redo and commits are taken.
 
-use super::oracle_layout::{EVENT_NAMES, INSTANCES, Layout, STATISTIC_NAMES};
+use super::oracle_layout::{
+    CONTAINERS, EVENT_NAMES, INSTANCES, Layout, MOMENTS, SNAPS, STATISTIC_NAMES,
+};
 use crate::Notes;
 use crate::awr::ruled::spans;
 use crate::counters::{CounterListing, CounterView};
@@ -53,7 +55,18 @@ const EVENT_FIGURES: [Figure; 7] = [
             ("TIME_WAITED_FG", HUNDREDTH_US),
         ],
     ),
-    (AVERAGES[0].0, &[("AVERAGE_WAIT", HUNDREDTH_MS)]),
+    (
+        AVERAGES[0].0,
+        &[
+            ("AVERAGE_WAIT", HUNDREDTH_MS),
+            ("AVERAGE_WAIT_MS", 1.0),
+            ("AVG_WAIT_MS", 1.0),
+            ("AVG_MS", 1.0),
+            ("AVERAGE_WAIT_MICRO", 1e-3),
+            ("AVG_WAIT_US", 1e-3),
+            ("AVG_US", 1e-3),
+        ],
+    ),
     (AVERAGES[1].0, &[("AVERAGE_WAIT_FG", HUNDREDTH_MS)]),
 ];
 /// Averages as printed, with the columns of the waits and of their time: they are no counters.
@@ -103,6 +116,8 @@ pub struct OracleCounters {
     /// The query names the view of statistics.
     is_sysstat: bool,
     tables: [Option<usize>; 2],
+    /// What the line above is about, which SQL*Plus leaves out where it repeats (`BREAK ON`).
+    above: Vec<(String, SourcedCell)>,
     /// First of the listings of the query that is being read.
     block: usize,
     passed: u64,
@@ -138,7 +153,7 @@ impl OracleCounters {
         let Some(first) = first else {
             return;
         };
-        if (first.is_ascii_uppercase() || *first == b'"')
+        if (first.is_ascii_uppercase() || b"\"|".contains(first))
             && let Some(layout) = Layout::of(line)
         {
             self.is_after_heading = true;
@@ -159,7 +174,8 @@ impl OracleCounters {
             self.close(number, notes);
             return;
         }
-        if self.layout.is_none() {
+        // The rule below a heading of Markdown.
+        if self.layout.is_none() || line.bytes().all(|b| b"-|:+ ".contains(&b)) {
             return;
         }
         let is_end = line.contains("selected.") || line.starts_with("SQL>");
@@ -176,6 +192,7 @@ impl OracleCounters {
 
     fn close(&mut self, number: u64, notes: &mut Notes) {
         self.layout = None;
+        self.above.clear();
         self.block = self.listings.len();
         let passed = std::mem::take(&mut self.passed);
         if passed > 0 {
@@ -202,7 +219,22 @@ impl OracleCounters {
             true => (EVENT_NAMES, &EVENT_FIGURES),
             false => (STATISTIC_NAMES, &STATISTIC_FIGURES),
         };
-        let name = of(names).unwrap_or_default();
+        let is_key = |at: usize| {
+            let heading = layout.names.get(at).map_or("", String::as_str);
+            let of_keys = [SNAPS, MOMENTS, INSTANCES, CONTAINERS, names];
+            of_keys.iter().any(|keys| keys.contains(&heading))
+        };
+        // Those are the first columns of the line: what is behind a value is blank itself.
+        let repeated = cells.iter().take_while(|c| c.is_empty()).count();
+        let is_repeated = (0..repeated).all(is_key) && self.above.len() >= repeated;
+        let repeated = if is_repeated { repeated } else { 0 };
+        let at_name = layout.at(names).filter(|at| *at < repeated);
+        let above: Vec<(String, SourcedCell)> = self.above.iter().take(repeated).cloned().collect();
+        let above_name = at_name.and_then(|at| Some(above.get(at)?.0.clone()));
+        let name = above_name
+            .as_deref()
+            .or_else(|| of(names))
+            .unwrap_or_default();
         let figures: Vec<(&str, &str, SourcedCell)> = figures
             .iter()
             .map(|(key, headings)| figure(key, headings, &of, source))
@@ -225,17 +257,26 @@ impl OracleCounters {
         if layout.is_event {
             check_averages(name, &figures, &of, source.number, notes);
         }
-        self.give(&layout, name, &figures, &of, source, sheets);
+        let keys = cells
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match above.get(at) {
+                Some(above) => above.clone(),
+                None => ((*word).to_owned(), label(word, source)),
+            });
+        let keys: Vec<(String, SourcedCell)> = keys.collect();
+        self.give(&layout, name, &figures, &keys, source, sheets);
+        self.above = keys;
         true
     }
 
-    fn give<'a>(
+    fn give(
         &mut self,
         layout: &Layout,
         name: &str,
         figures: &[(&str, &str, SourcedCell)],
-        of: &dyn Fn(&[&str]) -> Option<&'a str>,
-        source: SourceLine<'a>,
+        keys: &[(String, SourcedCell)],
+        source: SourceLine<'_>,
         sheets: &mut Sheets,
     ) {
         let view = if layout.is_event {
@@ -261,16 +302,30 @@ impl OracleCounters {
         };
         let open = || sheets.open(id, view.title, source.number, &columns);
         let table = *self.tables[usize::from(layout.is_event)].get_or_insert_with(open);
-        let part = |wanted: &[&str]| of(wanted).filter(|p| !p.is_empty());
+        let key = |wanted: &[&str]| layout.at(wanted).and_then(|at| keys.get(at));
+        let part = |wanted: &[&str]| key(wanted).filter(|(word, _)| !word.is_empty());
         let keys = [
-            part(&["SNAP_ID"]),
-            part(&["BEGIN_INTERVAL_TIME"]),
+            part(SNAPS),
+            part(MOMENTS),
             part(INSTANCES),
-            part(&["CON_ID"]),
+            part(CONTAINERS),
         ];
-        let cell = |word: Option<&str>| word.map_or_else(SourcedCell::blank, |w| label(w, source));
+        let cell = |of: Option<&(String, SourcedCell)>| {
+            of.map_or_else(SourcedCell::blank, |k| k.1.clone())
+        };
         let mut row: Vec<SourcedCell> = keys.iter().map(|k| cell(*k)).collect();
-        row.push(source.text(name));
+        let names = if layout.is_event {
+            EVENT_NAMES
+        } else {
+            STATISTIC_NAMES
+        };
+        row.push(match key(names) {
+            Some((_, cell)) => SourcedCell {
+                cell: crate::sheets::text(name),
+                ..cell.clone()
+            },
+            None => source.text(name),
+        });
         row.extend(figures.iter().map(|(.., cell)| cell.clone()));
         if layout.is_event {
             let mean = mean_us(figures, 0, 2).map(|us| us / 1000.0);
@@ -283,7 +338,7 @@ impl OracleCounters {
         }
         sheets.sourced_row(table, source.number, row);
 
-        let [snap, begin, instance, container] = keys;
+        let [snap, begin, instance, container] = keys.map(|k| k.map(|(word, _)| word.as_str()));
         let instance = [("instance", instance), ("container", container)];
         let instance: Vec<String> = instance
             .iter()
@@ -347,21 +402,27 @@ fn check_averages<'a>(
     line: u64,
     notes: &mut Notes,
 ) {
-    for (heading, (_, waits, time)) in ["AVERAGE_WAIT", "AVERAGE_WAIT_FG"].iter().zip(AVERAGES) {
-        let printed = of(&[heading]).and_then(printed::number);
-        let Some((printed, mean_us)) = printed.zip(mean_us(figures, waits, time)) else {
+    for (key, waits, time) in AVERAGES {
+        let headings = EVENT_FIGURES.iter().find(|(of, _)| *of == key);
+        let printed = headings.and_then(|(_, headings)| {
+            let found = headings
+                .iter()
+                .find_map(|(h, ms)| Some((*h, *ms, of(&[*h])?)));
+            let (heading, unit_ms, word) = found?;
+            Some((heading, unit_ms, printed::number(word)?))
+        });
+        let Some(((heading, unit_ms, printed), mean_us)) =
+            printed.zip(mean_us(figures, waits, time))
+        else {
             continue;
         };
+        let mean = mean_us / 1000.0 / unit_ms;
         // A listing may print whole hundredths of time, too.
-        let mean = mean_us / HUNDREDTH_US;
         if (printed.value - mean).abs() > printed.half_digit() + 1e-3 * mean {
             let at = Some(line);
             notes.add(Severity::Warning, "sysevent.average", at, None, || {
                 let (event, value) = (quote(name.as_bytes()), printed.value);
-                format!(
-                    "{heading} of {event} is {value} hundredths of a second, and its time over \
-                     its waits is {mean:.2}"
-                )
+                format!("{heading} of {event} is {value}, and its time over its waits is {mean:.2}")
             });
         }
     }
@@ -369,12 +430,7 @@ fn check_averages<'a>(
 
 /// Reports columns of a listing of events that have no place in the table.
 fn note_columns(layout: &Layout, line: u64, notes: &mut Notes) {
-    let keys = [
-        &["SNAP_ID", "BEGIN_INTERVAL_TIME", "CON_ID"][..],
-        EVENT_NAMES,
-        INSTANCES,
-    ]
-    .concat();
+    let keys = [SNAPS, MOMENTS, CONTAINERS, EVENT_NAMES, INSTANCES].concat();
     let is_read = |name: &&String| {
         let mut headings = EVENT_FIGURES.iter().flat_map(|(_, of)| *of);
         keys.contains(&name.as_str()) || headings.any(|(heading, _)| heading == name)

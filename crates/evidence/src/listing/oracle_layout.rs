@@ -5,6 +5,9 @@
 const COLUMNS_MAX: usize = 64;
 pub(super) const EVENT_NAMES: &[&str] = &["EVENT", "EVENT_NAME"];
 pub(super) const STATISTIC_NAMES: &[&str] = &["NAME", "STAT_NAME", "STATISTIC"];
+pub(super) const SNAPS: &[&str] = &["SNAP_ID"];
+pub(super) const MOMENTS: &[&str] = &["BEGIN_INTERVAL_TIME"];
+pub(super) const CONTAINERS: &[&str] = &["CON_ID"];
 pub(super) const INSTANCES: &[&str] = &["INSTANCE_NUMBER", "INST_ID"];
 
 /// Where the columns of a listing are.

@@ -166,7 +166,7 @@ fn view_of(names: &[&str]) -> Option<&'static View> {
 /// `-------------+---------`, or with borders `+----+----+`.
 fn is_rule(line: &str) -> bool {
     let line = line.trim();
-    line.contains("---") && line.bytes().all(|b| matches!(b, b'-' | b'+' | b'|'))
+    line.contains("---") && line.bytes().all(|b| matches!(b, b'-' | b'+' | b'|' | b':'))
 }
 
 /// `wal_records      | 295075`.

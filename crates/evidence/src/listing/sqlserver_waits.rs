@@ -1,12 +1,17 @@
-//! Listings of SQL Server's `sys.dm_os_wait_stats`, as sqlcmd aligns them or with tabs, commas or
-//! bars: every wait type with its figures, among them WRITELOG, the wait of commits. There is no
-//! SQL Server here: the layout is that of its documentation, unverified.
+//! Listings of SQL Server's `sys.dm_os_wait_stats`, as sqlcmd aligns them, with tabs, commas or
+//! bars, or as Markdown, also under the headings of common scripts: every wait type with its
+//! figures, among them WRITELOG, the wait of commits. There is no SQL Server here: the layout is
+//! that of its documentation, unverified.
 
+use crate::Notes;
+use crate::awr::squeeze;
 use crate::counters::{CounterListing, CounterView};
+use crate::notes::quote;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use crate::tables::column;
-use measure::imported::Cell;
+use measure::imported::{Cell, Severity};
+use measure::printed;
 
 static WAITS: CounterView = CounterView {
     id: "sqlserver_waits_change",
@@ -15,7 +20,7 @@ static WAITS: CounterView = CounterView {
     mean_of: None,
 };
 
-/// Our keys and the headings; the longest wait is no counter.
+/// Our keys and the headings of the view; the longest wait is no counter.
 const FIGURES: [(&str, &str); 4] = [
     ("waits", "waiting_tasks_count"),
     ("wait_ms", "wait_time_ms"),
@@ -23,36 +28,103 @@ const FIGURES: [(&str, &str); 4] = [
     ("signal_ms", "signal_wait_time_ms"),
 ];
 const NAME: &str = "wait_type";
+/// Headings of the view and of scripts, in small letters without blanks, by figure, and the
+/// milliseconds of their unit.
+const HEADINGS: [(usize, &str, f64); 18] = [
+    (0, "waiting_tasks_count", 1.0),
+    (0, "waits", 1.0),
+    (0, "waitcount", 1.0),
+    (0, "wait_count", 1.0),
+    (0, "waitingtasks", 1.0),
+    (1, "wait_time_ms", 1.0),
+    (1, "milliseconds", 1.0),
+    (1, "wait_ms", 1.0),
+    (1, "waitms", 1.0),
+    (1, "waittime(ms)", 1.0),
+    (1, "waittimems", 1.0),
+    (1, "wait_s", 1000.0),
+    (1, "waittime(s)", 1000.0),
+    (1, "seconds", 1000.0),
+    (2, "max_wait_time_ms", 1.0),
+    (2, "maxwaittime(ms)", 1.0),
+    (3, "signal_wait_time_ms", 1.0),
+    (3, "signal_s", 1000.0),
+];
 
 /// Whether a line is the heading of such a listing.
 pub fn opens(line: &str) -> bool {
-    heading(line).is_some()
+    Layout::of(line).is_some()
 }
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    let words = line.split([' ', '\t', ',', '|', ';']);
-    words.map(|w| w.trim_matches('"')).filter(|w| !w.is_empty())
-}
-
-fn heading(line: &str) -> Option<Vec<&str>> {
-    if !line.contains(NAME) || line.len() > 400 {
-        return None;
+/// The cells of a line.
+fn cells(line: &str, separator: char) -> Vec<&str> {
+    if separator == ' ' {
+        return line.split_whitespace().collect();
     }
-    let names: Vec<&str> = words(line).collect();
-    let is_name = |n: &&str| {
-        n.bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    let line = line.trim();
+    let inner = match separator {
+        '|' => line.strip_prefix('|').unwrap_or(line),
+        _ => line,
     };
-    let has = |name: &str| names.contains(&name);
-    let fits = has(NAME) && has(FIGURES[0].1) && has(FIGURES[1].1) && names.iter().all(is_name);
-    fits.then_some(names)
+    let inner = match separator {
+        '|' => inner.strip_suffix('|').unwrap_or(inner),
+        _ => inner,
+    };
+    let each = inner.split(separator);
+    each.map(|c| c.trim().trim_matches(['"', '`', '*']).trim())
+        .collect()
+}
+
+/// Where the columns of a listing are.
+#[derive(Clone, Debug, PartialEq)]
+struct Layout {
+    separator: char,
+    columns: usize,
+    name: usize,
+    /// By figure: the column, and the milliseconds of its unit.
+    figures: [Option<(usize, f64)>; FIGURES.len()],
+    /// Columns that are no figure.
+    others: Vec<String>,
+}
+
+impl Layout {
+    fn of(line: &str) -> Option<Layout> {
+        if line.len() > 400 || !line.to_ascii_lowercase().contains("wait") {
+            return None;
+        }
+        let separator = ['|', '\t', ',', ';']
+            .into_iter()
+            .find(|s| line.contains(*s));
+        let separator = separator.unwrap_or(' ');
+        let printed = cells(line, separator);
+        let names: Vec<String> = printed.iter().map(|c| squeeze(c)).collect();
+        let name = names.iter().position(|n| n == NAME || n == "waittype")?;
+        let figures: [Option<(usize, f64)>; FIGURES.len()] = std::array::from_fn(|figure| {
+            let of_it = HEADINGS.iter().filter(|(of, ..)| *of == figure);
+            of_it.into_iter().find_map(|(_, heading, unit)| {
+                Some((names.iter().position(|n| n == heading)?, *unit))
+            })
+        });
+        if figures[0].is_none() || figures[1].is_none() {
+            return None;
+        }
+        let is_read = |at: usize| at == name || figures.iter().flatten().any(|(of, _)| *of == at);
+        let others = (0..names.len()).filter(|at| !is_read(*at));
+        Some(Layout {
+            separator,
+            columns: names.len(),
+            name,
+            figures,
+            others: others.map(|at| printed[at].to_owned()).collect(),
+        })
+    }
 }
 
 /// The listings of a file.
 #[derive(Debug, Default)]
 pub struct SqlServerWaits {
     file: String,
-    names: Vec<String>,
+    layout: Option<Layout>,
     table: Option<usize>,
     /// Listings, for their differences.
     pub listings: Vec<CounterListing>,
@@ -69,45 +141,56 @@ impl SqlServerWaits {
     }
 
     /// Takes a line.
-    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets) {
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let first = line.as_bytes().first();
-        if self.names.is_empty() && !matches!(first, Some(b'w' | b'"' | b'|' | b's')) {
+        let may = matches!(first, Some(b'w' | b'W' | b'"' | b'|' | b's' | b' '));
+        if self.layout.is_none() && !may {
             return;
         }
-        if let Some(names) = heading(line) {
-            self.names = names.into_iter().map(str::to_owned).collect();
+        if let Some(layout) = Layout::of(line) {
+            if !layout.others.is_empty() {
+                let at = Some(number);
+                notes.add(Severity::Note, "sqlserver.columns", at, None, || {
+                    let others = quote(layout.others.join(", ").as_bytes());
+                    format!("columns that are left out: {others}")
+                });
+            }
+            self.layout = Some(layout);
             self.listings
                 .push(CounterListing::new(&WAITS, &self.file, number));
             return;
         }
-        if self.names.is_empty() {
+        let Some(layout) = &self.layout else {
             return;
-        }
+        };
         let is_rule = line
             .bytes()
-            .all(|b| matches!(b, b'-' | b' ' | b'+' | b'|' | b'\t'));
-        if !is_rule && !self.row(SourceLine::new(number, line), sheets) {
-            self.names.clear();
+            .all(|b| matches!(b, b'-' | b' ' | b'+' | b'|' | b'\t' | b':'));
+        let layout = layout.clone();
+        if !is_rule && !self.row(&layout, SourceLine::new(number, line), sheets) {
+            self.layout = None;
         }
     }
 
-    fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
-        let values: Vec<&str> = words(source.text).collect();
-        let of = |name: &str| {
-            let at = self.names.iter().position(|n| n == name)?;
-            values.get(at).copied()
-        };
-        let Some(name) = of(NAME).filter(|_| values.len() == self.names.len()) else {
+    fn row(&mut self, layout: &Layout, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
+        let values = cells(source.text, layout.separator);
+        let name = values.get(layout.name).copied();
+        let Some(name) = name.filter(|_| values.len() == layout.columns) else {
             return false;
         };
         let is_type = name
             .bytes()
             .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-        let cells = FIGURES.map(|(_, heading)| {
-            let word = of(heading).filter(|w| w.parse::<u64>().is_ok());
-            word.map_or_else(SourcedCell::blank, |w| source.cell(w))
+        let cells = layout.figures.map(|found| {
+            let found = found.and_then(|(at, unit)| Some((*values.get(at)?, unit)));
+            let plain = found.and_then(|(w, unit)| Some((w, unit, printed::plain(w)?)));
+            match plain {
+                None => SourcedCell::blank(),
+                Some((word, unit, _)) if unit == 1.0 => source.cell(word),
+                Some((word, unit, n)) => source.scaled(word, n, unit),
+            }
         });
-        let is_number = |cell: &SourcedCell| matches!(cell.cell, Cell::Count(_));
+        let is_number = |cell: &SourcedCell| amount(cell).is_some();
         if !is_type || !cells[..2].iter().all(is_number) {
             return false;
         }
@@ -118,10 +201,8 @@ impl SqlServerWaits {
                 }
             }
         }
-        let mean = match (&cells[0].cell, &cells[1].cell) {
-            (Cell::Count(n), Cell::Count(ms)) if *n > 0 => Some(*ms as f64 / *n as f64),
-            _ => None,
-        };
+        let of = amount(&cells[0]).filter(|n| *n > 0.0);
+        let mean = of.zip(amount(&cells[1])).map(|(n, ms)| ms / n);
         let mean = SourcedCell::computed(
             mean,
             "wait_ms / waits",
@@ -137,5 +218,13 @@ impl SqlServerWaits {
         row.push(mean);
         sheets.sourced_row(table, source.number, row);
         true
+    }
+}
+
+fn amount(cell: &SourcedCell) -> Option<f64> {
+    match cell.cell {
+        Cell::Count(n) => Some(n as f64),
+        Cell::Real(x) => Some(x),
+        Cell::Blank | Cell::Text(_) => None,
     }
 }

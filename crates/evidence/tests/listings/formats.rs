@@ -143,7 +143,7 @@ fn iostat_by_heading() {
     assert_eq!(t.rows.len(), 1);
     assert_eq!(
         *cell(t, 0, "time"),
-        Cell::Text("11/30/2021 10:15:00 AM".to_owned())
+        Cell::Text("11/30/2021 10:15:00".to_owned())
     );
     assert_eq!(number(t, 0, "write_mb_per_s"), 12.5);
     assert_eq!(number(t, 0, "flush_await_ms"), 1.0);

@@ -145,3 +145,56 @@ fn outliers_whose_rows_take_several_lines() {
     );
     assert_eq!(number(outliers, 1, "io_size"), 512.0);
 }
+
+/// `BREAK ON snap_id`: only the first line of a snapshot has its number.
+#[test]
+fn what_sqlplus_leaves_out_repeats_the_line_above() {
+    let out = import(&[
+        "   SNAP_ID EVENT_NAME               TOTAL_WAITS TIME_WAITED_MICRO\n\
+        ---------- ------------------------ ----------- -----------------\n\
+        \x20        7 log file sync                    100            500000\n\
+        \x20          log file parallel write           90            100000\n\
+        \x20        8 log file sync                    300            900000\n\
+        \x20          log file parallel write          190            200000\n",
+    ]);
+    let events = table(&out, "system_event");
+    let snaps = events.rows.iter().map(|row| row[0].clone());
+    let snaps: Vec<Cell> = snaps.collect();
+    assert_eq!(snaps, [7, 7, 8, 8].map(Cell::Count));
+    assert_eq!(table(&out, "system_event_change").rows.len(), 2);
+    // The same of buckets, by columns and by words.
+    for rule in [
+        "---------- ------------------------ --------------- ----------\n",
+        "",
+    ] {
+        let heading = "   SNAP_ID EVENT_NAME               WAIT_TIME_MILLI WAIT_COUNT\n";
+        let lines = "         7 log file sync                          1        100\n\
+            \x20                                                 2         50\n\
+            \x20        8 log file sync                          1        300\n\
+            \x20                                                 2         90\n";
+        let out = import(&[&format!("{heading}{rule}{lines}")]);
+        let summary = table(&out, "event_histogram_summary");
+        let waits = summary.rows.iter().map(|row| row[2].clone());
+        assert_eq!(
+            waits.collect::<Vec<Cell>>(),
+            [150, 390, 240].map(Cell::Count)
+        );
+    }
+}
+
+#[test]
+fn counters_as_markdown() {
+    let out = import(&[
+        "| EVENT | TOTAL_WAITS | TIME_WAITED_MICRO | AVG_MS |\n|---|---:|---:|---:|\n\
+        | log file sync | 100 | 500000 | 5.0 |\n| log file parallel write | 90 | 900000 | 5.0 |\n",
+    ]);
+    let events = table(&out, "system_event");
+    assert_eq!(number(events, 1, "mean_ms"), 10.0);
+    assert_eq!(number(events, 1, "avg_wait_ms"), 5.0);
+    // The second average is not the time over the waits.
+    let wrong = out
+        .diagnostics
+        .iter()
+        .filter(|d| d.id == "sysevent.average");
+    assert_eq!(wrong.map(|d| d.line).collect::<Vec<_>>(), [Some(4)]);
+}

@@ -1,6 +1,6 @@
 //! Output of tools in the versions, switches and languages of the field.
 
-use crate::{cell, import, number, table};
+use crate::{cell, import, import_in, number, table};
 use base64::Engine as _;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -168,7 +168,8 @@ fn columns_of_elapsed_times() {
         ),
         ("count,elapsed\n1,501\n2,499\n", 501_000),
     ] {
-        let out = import(&[text]);
+        let kind = Some(evidence::Kind::CountElapsed);
+        let out = import_in(&[text.as_bytes()], 64, kind).expect("the stated kind");
         let waits = out.rows[0]
             .waits
             .get("log_file_parallel_write")

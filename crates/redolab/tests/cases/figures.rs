@@ -1,7 +1,7 @@
 //! What an import shows of each case: the cells of its tables by row and column, and how many rows
 //! there are; facts; refusals; diagnostics with their lines.
 
-use crate::{import, json};
+use crate::{import, inputs, json};
 use serde_json::Value;
 
 /// What a case has to show.
@@ -20,7 +20,6 @@ enum Want {
     /// Words that no output has.
     Never(&'static str),
     /// The file is refused, with these words and without the list of kinds.
-    #[allow(dead_code, reason = "cases that are refused come with their readers")]
     Refused(&'static [&'static str]),
 }
 use Want::{Cell, Diagnostic, Fact, Never, Refused, Rows, Shown};
@@ -28,7 +27,119 @@ use Want::{Cell, Diagnostic, Fact, Never, Refused, Rows, Shown};
 /// A file and what its import has to show.
 type Case = (&'static str, &'static [Want]);
 
+const SQL_SERVER: &[Want] = &[
+    Rows("sqlserver_waits", 4),
+    Cell("sqlserver_waits", "WRITELOG", "waits", "91589"),
+    Cell("sqlserver_waits", "WRITELOG", "wait_ms", "315537"),
+    Cell(
+        "sqlserver_waits",
+        "WRITELOG",
+        "mean_ms",
+        "3.4451407920165086",
+    ),
+    Cell(
+        "sqlserver_waits",
+        "PREEMPTIVE_OS_FLUSHFILEBUFFERS",
+        "mean_ms",
+        "7.648774755469533",
+    ),
+];
+
 const CASES: &[Case] = &[
+    (
+        "02-any-csv.txt",
+        &[Refused(&[
+            "`samples`, `min_latency`, `avg_latency`, `max_latency`",
+            "does not know what they measure",
+            "`count,elapsed`",
+        ])],
+    ),
+    (
+        "09-hist-event-histogram-break.txt",
+        &[
+            Rows("event_histogram", 9),
+            Rows("event_histogram_summary", 3),
+            Cell(
+                "event_histogram_summary",
+                "#0",
+                "event",
+                "log file parallel write",
+            ),
+            Cell(
+                "event_histogram_summary",
+                "#0",
+                "snapshot",
+                "instance 1 01-NOV-19 05.00.15.638 PM",
+            ),
+            Cell("event_histogram_summary", "#0", "waits", "1320"),
+            Cell("event_histogram_summary", "#1", "waits", "1950"),
+            Cell("event_histogram_summary", "#2", "waits", "630"),
+            Cell(
+                "event_histogram_summary",
+                "#0",
+                "over_1ms_pct",
+                "24.242424242424242",
+            ),
+            Cell(
+                "event_histogram_summary",
+                "#1",
+                "over_1ms_pct",
+                "23.076923076923077",
+            ),
+            Cell(
+                "event_histogram_summary",
+                "#2",
+                "over_1ms_pct",
+                "20.634920634920636",
+            ),
+            Cell("event_histogram", "#6", "wait_count", "500"),
+            Cell("event_histogram", "#7", "wait_count", "100"),
+            Cell("event_histogram", "#8", "wait_count", "30"),
+        ],
+    ),
+    (
+        "11-iostat-with-stamps.txt",
+        &[Refused(&[
+            "each line begins with a time stamp (`2020-09-24 10:44:05.254054`)",
+            "cut off the stamps (`cut -c28-`)",
+            "which is iostat",
+        ])],
+    ),
+    (
+        "a22-etcd-wal-sync.txt",
+        &[
+            Rows("etcd_slow_syncs", 12),
+            Cell("etcd_slow_syncs", "#0", "took_ms", "1134.771573"),
+            Cell(
+                "etcd_slow_syncs",
+                "#0",
+                "time",
+                "2018-10-25 16:20:35.185438",
+            ),
+            Cell("etcd_slow_syncs_summary", "#0", "syncs", "12"),
+            Cell("etcd_slow_syncs_summary", "#0", "total_ms", "31237.002963"),
+            Cell("etcd_slow_syncs_summary", "#0", "max_ms", "7645.129468"),
+            Cell(
+                "etcd_slow_syncs_summary",
+                "#0",
+                "max_at",
+                "2018-10-25 17:30:10",
+            ),
+        ],
+    ),
+    (
+        "a26-iostat-am-pm.txt",
+        &[
+            Rows("iostat", 2),
+            Cell("iostat", "#1", "time", "03/19/2019 16:10:49"),
+            Cell("iostat", "#1", "reads_per_s", "5444"),
+            Cell("iostat", "#1", "writes_per_s", "2"),
+            Cell("iostat", "#1", "write_await_ms", "5.4"),
+            Cell("iostat", "#1", "util_pct", "83.7"),
+        ],
+    ),
+    ("a29-sql-server-markdown.txt", SQL_SERVER),
+    ("a29b-sql-server-markdown-without-pipes.txt", SQL_SERVER),
     (
         "01-sysbench-threads.txt",
         &[
@@ -478,4 +589,19 @@ fn each_case_shows_its_figures() {
         wrong.extend(lack.map(|l| format!("{file}: {l}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_input_has_a_case() {
+    let names = std::fs::read_dir(inputs()).expect("a folder");
+    let names = names.map(|e| {
+        e.expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("UTF-8")
+    });
+    let missing: Vec<String> = names
+        .filter(|name| !CASES.iter().any(|(file, _)| file == name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -4,6 +4,7 @@
 //! Names that begin with `a` are of public reports, whose figures are kept; the others were made up
 //! to show one kind of fault, and only their format is real.
 
+mod csv;
 mod figures;
 mod findings;
 
@@ -16,7 +17,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The files of the cases.
-fn inputs() -> PathBuf {
+pub fn inputs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/inputs")
 }
 

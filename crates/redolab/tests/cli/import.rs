@@ -116,9 +116,15 @@ fn count_elapsed_is_what_study_000_wrote() {
         })
         .sum();
     assert_eq!(sum * 1000, answer.total_ns);
+    // Numbers without a heading are of anything, unless the user states what they are.
+    let open = place.run(&["import", "out.csv"]);
+    open.expect(1, &["lines of 2 numbers", "--kind count-elapsed"]);
     // What was written reads back, and nothing is overwritten.
-    let back = place.run(&["import", "out.csv", "--format", "json", "-q"]);
-    let back = back.expect(0, &[]).json();
+    let kind = ["--kind", "count-elapsed"];
+    let back = [
+        "import", "out.csv", "--format", "json", "-q", kind[0], kind[1],
+    ];
+    let back = place.run(&back).expect(0, &[]).json();
     let write_of = &back["rows"][0]["waits"]["log_file_parallel_write"];
     assert_eq!(write_of["total_ns"], answer.total_ns);
     place

@@ -29,7 +29,10 @@ fn write(place: &Place, file: &str, text: &str) {
 
 fn pairs(waits: &[u64]) -> String {
     let lines = waits.iter().enumerate();
-    lines.map(|(i, ela)| format!("{},{ela}\n", i + 1)).collect()
+    let lines = lines.map(|(i, ela)| format!("{},{ela}\n", i + 1));
+    std::iter::once("count,elapsed\n".to_owned())
+        .chain(lines)
+        .collect()
 }
 
 /// The lines are R's: `Rscript -e 'summary(c(1, 5, 9, 800, 12345))'`, and

@@ -195,6 +195,24 @@ fn text_formula(
             .then_some(())
             .ok_or(format!("`{cell}` is not in {lines:?}"));
     }
+    if formula == "the stamp on a clock of 24 hours" {
+        let Some(Input::One(Value::String(stamp))) = inputs.first() else {
+            return Err("no stamp".to_owned());
+        };
+        let (rest, half) = stamp.rsplit_once(' ').ok_or("no half of the day")?;
+        let clock = rest.rsplit(' ').next().and_then(|c| c.split_once(':'));
+        let (hour, minutes) = clock.ok_or("no time")?;
+        let hour: u32 = hour.parse().map_err(|_| "no hour")?;
+        let hour = match (half, hour) {
+            ("AM", 12) => 0,
+            ("PM", 1..12) => hour + 12,
+            _ => hour,
+        };
+        let is_same = cell.ends_with(&format!("{hour:02}:{minutes}"));
+        return is_same
+            .then_some(())
+            .ok_or(format!("{cell} is not {stamp}"));
+    }
     let known = [
         "name of the snapshot",
         "options with their names",
@@ -235,6 +253,7 @@ fn number_formula(
             over
         }
         "sum of a" => sum(&row.numbers(first)?),
+        "count of a" => row.numbers(first)?.len() as f64,
         "100 * a / sum of b" => {
             100.0 * row.number(first)? / sum(&row.numbers(inputs.get(1))?).max(1.0)
         }

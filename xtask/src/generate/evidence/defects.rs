@@ -374,7 +374,7 @@ fn claims(name: &str, mut one: Platform<'_>, r: &mut Seeded) -> String {
 fn change(r: &mut Seeded) -> String {
     let (level, factor) = (r.between(200.0, 2000.0), r.between(1.6, 3.0));
     let (n, at) = (10_000, r.whole(2_000, 8_000));
-    let mut text = String::new();
+    let mut text = "count,elapsed\n".to_owned();
     for i in 0..n {
         let level = if i < at { level } else { level * factor };
         let _ = writeln!(text, "{},{:.0}", i + 1, level * r.between(0.8, 1.2));

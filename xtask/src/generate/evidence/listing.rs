@@ -78,10 +78,9 @@ pub fn histogram(layout: &str, r: &mut Seeded, heavier: f64) -> (String, Vec<Fac
 
 /// Samples one by one, in microseconds.
 pub fn count_elapsed(layout: &str, r: &mut Seeded, rows: u64) -> (String, Vec<Fact>) {
-    let mut out = if layout == "heading" {
-        "count,elapsed\n".to_owned()
-    } else {
-        String::new()
+    let mut out = match layout {
+        "unit" => "count,elapsed_us\n".to_owned(),
+        _ => "count,elapsed\n".to_owned(),
     };
     let values: Vec<u64> = (0..rows.max(3)).map(|_| r.whole(200, 9000)).collect();
     for (n, value) in values.iter().enumerate() {

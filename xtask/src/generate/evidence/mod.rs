@@ -103,7 +103,7 @@ pub struct Generated {
 /// Every kind but the trace, which has a generator of its own, and its layouts.
 pub const KINDS: &[(&str, &[&str])] = &[
     ("event-histogram", listing::HISTOGRAMS),
-    ("count-elapsed", &["plain", "heading"]),
+    ("count-elapsed", &["heading", "unit"]),
     ("awr-text", report::TEXT),
     ("awr-html", report::HTML),
     ("iostat", iostat::LAYOUTS),

@@ -1,0 +1,237 @@
+//! Lines of a listing whose columns are apart by blanks alone: which words belong to which column.
+//!
+//! SQL*Plus leaves out what repeats the line above (`BREAK ON`): then the first columns are missing
+//! from the line, and have the values of the line above.
+
+use super::columns::{Columns, ListingLine};
+use crate::awr::cell::GridCell;
+use crate::number::whole_u64;
+
+/// Oracle's classes of waits, as words.
+const CLASSES: [&[&str]; 13] = [
+    &["Administrative"],
+    &["Application"],
+    &["Cluster"],
+    &["Commit"],
+    &["Concurrency"],
+    &["Configuration"],
+    &["Idle"],
+    &["Network"],
+    &["Other"],
+    &["Queueing"],
+    &["Scheduler"],
+    &["System", "I/O"],
+    &["User", "I/O"],
+];
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Event,
+    Class,
+    /// One word, or the words of a moment.
+    Value,
+}
+
+fn content(name: &str) -> Content {
+    match name {
+        "EVENT" | "EVENT_NAME" => Content::Event,
+        "WAIT_CLASS" => Content::Class,
+        _ => Content::Value,
+    }
+}
+
+/// Whether a column holds moments.
+pub(super) fn is_moment(name: &str) -> bool {
+    let is_bound = name.starts_with("WAIT_TIME");
+    !is_bound && (name.ends_with("TIME") || name.ends_with("DATE"))
+}
+
+/// Words of the moment that a line begins with: `01-NOV-19 05.00.15.638 PM`,
+/// `2019-11-01 05:00:15 +01:00`; 0 where it is none.
+fn moment(words: &[&[u8]]) -> usize {
+    let digit = |w: &[u8]| w.first().is_some_and(u8::is_ascii_digit);
+    let parts = |w: &[u8], marks: &[u8]| w.split(|b| marks.contains(b)).count();
+    let is_date = |w: &&[u8]| digit(w) && parts(w, b"-/") == 3;
+    let is_time = |w: &&[u8]| digit(w) && (2..=4).contains(&parts(w, b":."));
+    let is_half = |w: &&[u8]| [&b"AM"[..], b"PM"].contains(w);
+    let is_offset = |w: &&[u8]| matches!(w.first(), Some(b'+' | b'-')) && w.contains(&b':');
+    let mut count = usize::from(words.first().is_some_and(is_date));
+    for is in [&is_time as &dyn Fn(&&[u8]) -> bool, &is_half, &is_offset] {
+        count += usize::from(count > 0 && words.get(count).is_some_and(is));
+    }
+    count
+}
+
+/// The values in front of the event: a word each, or a moment; ends with the first other word.
+fn values<'a, 'w>(words: &'w [&'a [u8]]) -> Vec<&'w [&'a [u8]]> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let count = match moment(&words[at..]) {
+            0 => usize::from(whole_u64(word).is_some()),
+            count => count,
+        };
+        if count == 0 {
+            break;
+        }
+        out.push(&words[at..at + count]);
+        at += count;
+    }
+    out
+}
+
+/// The fields of a line; `above` are those of the line before it.
+pub(super) fn fields(
+    columns: &Columns,
+    line: ListingLine<'_>,
+    above: Option<&[GridCell]>,
+) -> Option<Vec<GridCell>> {
+    let words = line.bytes.split(u8::is_ascii_whitespace);
+    let words: Vec<&[u8]> = words.filter(|w| !w.is_empty()).collect();
+    let is_drawn = |w: &&[u8]| w.len() > 2 && w.iter().all(|b| *b == b'-');
+    if words.iter().any(|w| is_drawn(&w)) {
+        return None;
+    }
+    let contents: Vec<Content> = columns.names.iter().map(|n| content(n)).collect();
+    let named = |c: &Content| *c != Content::Value;
+    let first = contents.iter().position(named).unwrap_or(0);
+    let last = contents.iter().rposition(named).map_or(0, |at| at + 1);
+    // The values behind the event; each is one word or a moment.
+    let mut end = words.len();
+    let mut behind = Vec::new();
+    for name in columns.names[last..].iter().rev() {
+        let longest = if is_moment(name) { 4.min(end) } else { 1 };
+        let fits = |count: &usize| moment(&words[end - count..end]) == *count;
+        let count = (2..=longest).rev().find(fits).unwrap_or(1);
+        end = end.checked_sub(count)?;
+        behind.push(&words[end..end + count]);
+    }
+    behind.reverse();
+    let mut words = &words[..end];
+    // A name in front may be any word, so that it is missed only where it is there.
+    let is_named = columns.names[..first].iter().any(|n| n.ends_with("NAME"));
+    let before = match (first, is_named) {
+        (0, _) => Vec::new(),
+        (_, true) => words.chunks(1).take(first).collect(),
+        (_, false) => values(words),
+    };
+    words = &words[before.iter().map(|w| w.len()).sum()..];
+    // Those that are missing are the first.
+    let missing = first.checked_sub(before.len())?;
+    let mut out = vec![None; missing];
+    out.extend(before.iter().map(|words| Some(joined(line, words))));
+    let is_repeated = words.is_empty();
+    if is_repeated && missing < first {
+        return None;
+    }
+    let mut named = contents[first..last].iter().peekable();
+    while let Some(content) = named.next() {
+        let class = || CLASSES.iter().find(|c| begins(words, c)).map(|c| c.len());
+        let count = match (content, named.peek()) {
+            (Content::Class, _) => class(),
+            (_, Some(Content::Class)) => {
+                let class = CLASSES.iter().find(|c| ends(words, c));
+                class.and_then(|c| words.len().checked_sub(c.len()))
+            }
+            _ => Some(words.len()),
+        };
+        let (own, rest) = words.split_at(count.unwrap_or(0));
+        out.push((!own.is_empty()).then(|| joined(line, own)));
+        words = rest;
+    }
+    out.extend(behind.iter().map(|words| Some(joined(line, words))));
+    if !words.is_empty() || out.len() != contents.len() {
+        return None;
+    }
+    // What is missing is of the line above.
+    let each = out.into_iter().enumerate();
+    each.map(|(at, cell)| cell.or_else(|| above?.get(at).cloned()))
+        .collect()
+}
+
+fn begins(words: &[&[u8]], class: &[&str]) -> bool {
+    words.len() >= class.len() && words.iter().zip(class).all(|(w, c)| *w == c.as_bytes())
+}
+
+fn ends(words: &[&[u8]], class: &[&str]) -> bool {
+    let from = words.len().checked_sub(class.len());
+    from.is_some_and(|from| begins(&words[from..], class))
+}
+
+fn joined(line: ListingLine<'_>, words: &[&[u8]]) -> GridCell {
+    let mut cell = GridCell::default();
+    for word in words {
+        let part = line.field(word);
+        cell.join(&part.text, part.span);
+    }
+    cell
+}
+
+/// The cells of a line whose first ones are blank because they repeat those of the line above.
+pub(super) fn repeated(columns: &Columns, fields: &mut [GridCell], above: Option<&[GridCell]>) {
+    let is_bucket = |name: &str| name.starts_with("WAIT_TIME") || name == "WAIT_COUNT";
+    let pairs = columns.names.iter().zip(fields.iter_mut()).enumerate();
+    for (at, (name, field)) in pairs {
+        if !field.is_empty() || is_bucket(name) {
+            return;
+        }
+        if let Some(cell) = above.and_then(|above| above.get(at)) {
+            field.clone_from(cell);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::columns;
+    use super::*;
+
+    fn read(heading: &str, lines: &[&str]) -> Vec<Option<String>> {
+        let columns = columns(heading.as_bytes(), None).expect("a heading");
+        let mut above: Option<Vec<GridCell>> = None;
+        let each = lines.iter().map(|line| {
+            let bytes = line.as_bytes();
+            let found = fields(&columns, ListingLine { number: 1, bytes }, above.as_deref())?;
+            let texts: Vec<&str> = found.iter().map(GridCell::as_str).collect();
+            let shown = texts.join("|");
+            above = Some(found);
+            Some(shown)
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn what_repeats_the_line_above_is_left_out_from_the_left() {
+        let heading = "BEGIN_INTERVAL_TIME INST EVENT_NAME WAIT_TIME_MILLI WAIT_COUNT";
+        let lines = [
+            "01-NOV-19 05.00.15.638 PM 1 log file parallel write 1 1000",
+            "1 log file parallel write 2 300",
+            "log file sync 4 20",
+            "8 21",
+            "SQL> exit 1",
+        ];
+        let time = "01-NOV-19 05.00.15.638 PM|1";
+        let want = [
+            Some(format!("{time}|log file parallel write|1|1000")),
+            Some(format!("{time}|log file parallel write|2|300")),
+            Some(format!("{time}|log file sync|4|20")),
+            Some(format!("{time}|log file sync|8|21")),
+        ];
+        assert_eq!(read(heading, &lines[..4]), want);
+        // Nothing is above the first line.
+        assert_eq!(read(heading, &lines[1..2]), [None]);
+    }
+
+    #[test]
+    fn classes_and_moments_take_their_own_words() {
+        let heading = "EVENT WAIT_CLASS WAIT_TIME_MILLI WAIT_COUNT LAST_UPDATE_TIME CON_ID";
+        let line = "log file sync User I/O 4 20 13-JAN-16 10.05.01.123456 AM +01:00 0";
+        let want = "log file sync|User I/O|4|20|13-JAN-16 10.05.01.123456 AM +01:00|0";
+        assert_eq!(read(heading, &[line]), [Some(want.to_owned())]);
+        let heading = "SNAP_ID WAIT_CLASS EVENT_NAME WAIT_TIME_MILLI WAIT_COUNT";
+        let line = "7 System I/O log file parallel write 4 20";
+        let want = "7|System I/O|log file parallel write|4|20";
+        assert_eq!(read(heading, &[line]), [Some(want.to_owned())]);
+    }
+}
