@@ -2,8 +2,8 @@
 //!
 //! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
 //! and prints what these say. Promises: what will be written is printed first; max(10 %, min(5 GiB,
-//! 25 %)) of the volume stays free, also while running; a busy device, or one that holds another
-//! process's redo or WAL files, is left alone unless the user insists. How much may be written is
+//! 25 %)) of the volume stays free, also while running; a busy device, or one on which another
+//! process writes redo or WAL files, is left alone unless the user insists. How much may be written is
 //! in `budget`, and what of it each part gets in `experiment::limits`.
 
 use measure::words::{sanitize, size};
@@ -102,7 +102,7 @@ pub struct ForeignLog {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// The file that it holds.
+    /// The file that it writes.
     pub file: PathBuf,
 }
 
@@ -239,7 +239,7 @@ impl Refusal {
             }
             Refusal::Held(all) => {
                 format!(
-                    "another process holds its log on this device: {}",
+                    "another process writes its log on this device: {}",
                     holders(all)
                 )
             }
@@ -288,8 +288,8 @@ pub fn recheck(room: impl Into<Room>) -> Result<(), Refusal> {
 }
 
 /// Whether the device is free for a measurement. `utilisation_pct` is what was seen over
-/// [`BUSY_WINDOW_S`], `None` where no device can be watched; `holders` are processes with redo or
-/// WAL files open on it. With `allow_busy` the refusal comes back as a warning.
+/// [`BUSY_WINDOW_S`], `None` where no device can be watched; `holders` are processes that
+/// wrote redo or WAL files on it meanwhile. With `allow_busy` the refusal comes back as a warning.
 ///
 /// # Errors
 /// Why not.

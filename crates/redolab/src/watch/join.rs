@@ -269,7 +269,7 @@ impl Join {
                     self.counts.without_end += u64::from(lost.is_some());
                     return;
                 };
-                write.end = pos.saturating_add(length);
+                write.end = write.end.max(pos.saturating_add(length));
             }
             TraceEvent::SyncBegin { file, has_end, .. } => self.sync_begins(at, tid, file, has_end),
             TraceEvent::SyncEnd { file, result } => self.sync_ends(at, tid, Some(file), result),

@@ -46,10 +46,12 @@ impl BufferedWrite {
         }
     }
 
-    /// A further part of the same write begins at `pos`, or the same part goes another way.
+    /// A further part of the same write begins at `pos`, or the same part goes another way. The
+    /// kernel names all that is left of a write and then takes what fits into a page of its cache,
+    /// so that a further part lies within.
     pub(super) fn goes_on(&self, file: TracedFile, pos: u64) -> bool {
-        let is_next = self.end == pos || self.pos == pos;
-        self.file == file && is_next && self.flush_ns.is_none()
+        let is_part = (self.pos..=self.end).contains(&pos);
+        self.file == file && is_part && self.flush_ns.is_none()
     }
 }
 

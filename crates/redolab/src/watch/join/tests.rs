@@ -569,3 +569,21 @@ fn a_write_waits_for_a_flush_to_begin() {
     all(&mut durable, &[(A, begin(0)), (A, end(4096, 4096, true))]);
     assert_eq!(at(&durable, 50), None, "durable by itself");
 }
+
+/// Seen: an append that crosses a page is announced once more at the page, with what is left.
+#[test]
+fn a_write_over_the_end_of_a_page_is_one() {
+    let mut join = join();
+    let out = all(
+        &mut join,
+        &[
+            (A, buffered(4_000, 200)),
+            (A, buffered(4_096, 104)),
+            (A, returns(SystemCall::Write, 200)),
+            (A, sync()),
+            (A, synced()),
+        ],
+    );
+    assert_eq!(shown(&out), [(1, 200, 1, 1, 2, 1)]);
+    assert_eq!(join.counts().without_end, 0);
+}
