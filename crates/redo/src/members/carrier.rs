@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const ETIMEDOUT: i32 = 110;
+/// For how long a member is waited for at least while the log is opened.
+const OPENING: Duration = Duration::from_secs(30);
 
 /// A clock by which members are late.
 #[derive(Clone)]
@@ -67,10 +69,11 @@ impl MemberCarrier {
         ask: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
         let gives_up = |time: Nanos| {
-            let late = u128::from(time.0) >= self.patience.as_nanos();
+            let late = |patience: Duration| u128::from(time.0) >= patience.as_nanos();
             match self.standing.get() {
-                Some(standing) => standing.goes_on_without(self.member, late),
-                None => late,
+                Some(standing) => standing.goes_on_without(self.member, late(self.patience)),
+                // Nobody waits for a commit, and a slow member is better than none.
+                None => late(self.patience.max(OPENING)),
             }
         };
         self.errands.run(&*self.clock, gives_up, ask)

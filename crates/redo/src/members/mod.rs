@@ -320,7 +320,11 @@ impl Standing {
         };
         let (device, len, patience) = (Arc::clone(device), out.len(), self.patience());
         let late = |time: Nanos| u128::from(time.0) >= patience.as_nanos();
-        let gives_up = |time| late(time) || self.is_stale(member) || self.is_condemned(member);
+        // In a race others may lack what was acknowledged until the member is given up.
+        let gives_up = |time| match self.table.cell {
+            1 => late(time) || self.is_stale(member) || self.is_condemned(member),
+            _ => self.goes_on_without(member, late(time)),
+        };
         let read = reader.run(self.clock(), gives_up, move || {
             let mut bytes = vec![0; len];
             device.read(addr, &mut bytes).map(|()| bytes)
