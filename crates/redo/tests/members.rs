@@ -263,6 +263,9 @@ fn members_that_are_missing_cut_or_old_are_refused_by_name() {
         &[
             "member 2 of the 2 is missing",
             "accept the loss",
+            "after the log had given them up",
+            "proves redo up to RBA",
+            " ago)",
             &named(&nowhere),
         ],
     );

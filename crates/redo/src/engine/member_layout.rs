@@ -259,8 +259,8 @@ impl MemberLayout {
     }
 
     /// Open also where a member that is not known to be stale is missing. What it alone has is lost
-    /// then: what was committed while it was used without the others, and in a race what it
-    /// acknowledged before the others had it.
+    /// then: what was committed while it was used without the others, which may have been given up
+    /// while the log was in use, and in a race what it acknowledged before the others had it.
     #[must_use]
     pub fn accept_loss(mut self, accept: bool) -> MemberLayout {
         self.accept_loss = accept;

@@ -224,15 +224,37 @@ impl Assembly {
             return Ok(());
         }
         let loss = match whole {
-            true => "what was committed on it alone, if it was opened without the others,",
-            false => "what it acknowledged before the others had it, up to a log buffer,",
+            true => "",
+            false => "what it acknowledged before the others had it, up to a log buffer, and ",
         };
         let what = format!(
             "member {numbers} of the {} is missing and is not known to be stale: give it too, or \
-             accept the loss: {loss} is lost then, and it is copied whole when it is given again",
-            self.table.count
+             accept the loss: {loss}everything that was committed on it without the others is lost \
+             then, also what was committed after the log had given them up while it was in use. {}. \
+             It is copied whole when it is given again",
+            self.table.count,
+            self.known()
         );
         Err(refuse(newest, what))
+    }
+
+    /// What is known of how old the members are that are given: their redo is as old as that where
+    /// the log went on without them.
+    fn known(&self) -> String {
+        let newest = self.newest() + 1;
+        let upto = self.info.geometry.rba(self.info.known_durable(), 0);
+        let given = self.present.iter().flatten();
+        let written = given.filter_map(|given| {
+            let file = std::fs::metadata(given.path.join("redo.ctl")).ok()?;
+            file.modified().ok()
+        });
+        let age = written.max().and_then(|last| last.elapsed().ok());
+        let age = age.map_or_else(String::new, |age| format!(", {} ago", in_minutes(age)));
+        format!(
+            "Member {newest} proves redo up to RBA {upto} (update {} of its control information{age}); \
+             how much was committed later is not known",
+            self.info.generation
+        )
     }
 
     /// Members that are there and in sync.
@@ -456,6 +478,17 @@ fn mask(members: &[usize]) -> u16 {
 fn numbers(members: &[usize]) -> String {
     let numbers: Vec<String> = members.iter().map(|m| (m + 1).to_string()).collect();
     numbers.join(" and ")
+}
+
+/// A time for people, who compare it with when something happened.
+fn in_minutes(time: std::time::Duration) -> String {
+    let minutes = time.as_secs() / 60;
+    match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => format!("{} s", time.as_secs()),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} days {hours} h"),
+    }
 }
 
 fn refuse(path: &Path, what: impl Into<String>) -> Error {
