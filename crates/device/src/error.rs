@@ -33,13 +33,17 @@ pub enum DeviceError {
         /// The process that holds it, where it can be seen.
         process: Option<u32>,
     },
-    /// Nobody who can be seen holds the log, and yet it is locked.
-    #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; if the log were opened now, those writes could overwrite new redo; try again, and check whether the device hangs", path = path.display())]
+    /// No process that goes on holds the log, and yet it is locked.
+    #[error("{path}: {}", finishing(*seconds, *process, waits), path = path.display())]
     Finishing {
         /// The locked file.
         path: PathBuf,
         /// How long it was waited for.
         seconds: u64,
+        /// The process that holds it and is ending, where it can be seen.
+        process: Option<u32>,
+        /// Names of its threads that wait for a device.
+        waits: Vec<String>,
     },
     /// The volume has too little room, or says so.
     #[error("{path}: {}", no_room(*needed, *available), path = path.display())]
@@ -140,6 +144,26 @@ fn in_use(process: Option<u32>) -> String {
 }
 
 /// What is short, and what to do. A volume can count room that the storage below it has not.
+fn finishing(seconds: u64, process: Option<u32>, waits: &[String]) -> String {
+    let Some(process) = process else {
+        return format!(
+            "locked for {seconds} s although no process that can be seen has this log: the device \
+             has not finished the last writes of a process that ended, or a process in another \
+             container has the log; if the log were opened now, those writes could overwrite new \
+             redo; try again, and check whether the device hangs"
+        );
+    };
+    let waits = match waits {
+        [] => String::from("it has not left the system"),
+        waits => format!("its threads {} wait for a device", waits.join(", ")),
+    };
+    format!(
+        "locked for {seconds} s by process {process}, which was killed or has ended: {waits}; all \
+         its locks are released when the device answers; until then its last writes could overwrite \
+         new redo; end the hang of the device, then try again"
+    )
+}
+
 fn no_room(needed: u64, available: u64) -> String {
     if available >= needed {
         return format!(

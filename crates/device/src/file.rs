@@ -242,7 +242,13 @@ fn lock_within(at: &DirectoryEntry, patience: Duration) -> Result<LockGuard, Dev
         let waited = begun.elapsed();
         if waited >= patience {
             let seconds = waited.as_secs();
-            return Err(DeviceError::Finishing { path, seconds });
+            let waits = process.map_or_else(Vec::new, owner::threads_that_wait);
+            return Err(DeviceError::Finishing {
+                path,
+                seconds,
+                process,
+                waits,
+            });
         }
         std::thread::sleep(FINISHING_PAUSE);
     }

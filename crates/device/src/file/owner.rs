@@ -63,6 +63,23 @@ pub(crate) fn is_alive(process: u32) -> bool {
     })
 }
 
+/// Names of the threads of `process` that wait for a device in the kernel, where they can be seen.
+pub(crate) fn threads_that_wait(process: u32) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let stats = threads.filter_map(|t| std::fs::read_to_string(t.path().join("stat")).ok());
+    let mut names: Vec<String> = stats.filter_map(|stat| name_of_waiting(&stat)).collect();
+    names.sort();
+    names
+}
+
+/// The name of the thread with this `stat`, if it waits and no signal wakes it.
+fn name_of_waiting(stat: &str) -> Option<String> {
+    let (head, rest) = stat.rsplit_once(") ")?;
+    let (_, name) = head.split_once('(')?;
+    rest.starts_with("D ").then(|| name.to_owned())
+}
+
 /// Whether there is such a process, asked without /proc.
 fn exists(process: u32) -> bool {
     let pid = i32::try_from(process)

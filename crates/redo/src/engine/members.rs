@@ -12,11 +12,11 @@ use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
 use super::open::{open_logs, open_member_control};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
-use super::{HeldLog, Log, create};
+use super::{Log, create};
 use crate::control::{Carrier, ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
 use crate::members::{
-    Assembled, Assembly, CopyTo, GivenMember, Marked, MemberCarrier, MemberState, Standing,
+    Assembled, Assembly, CopyTo, GivenMember, MemberCarrier, MemberState, Standing,
 };
 use crate::recovery::Recovery;
 use crate::sync::Mutex;
@@ -24,7 +24,7 @@ use device::file::{Directory, LockGuard, lock_exclusive_at};
 use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
 use measure::Clock;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A member that was opened.
@@ -170,6 +170,11 @@ impl Log {
             unopened,
             lost,
         } = Places::open(&layout, &options)?;
+        if opened.is_empty() && !unopened.is_empty() {
+            let (path, what) = (layout.first_path().to_owned(), unopened.join("; "));
+            let what = format!("no member can be opened ({what})");
+            return Err(Error::Members { path, what });
+        }
         let Taken {
             mut files,
             mut locks,
@@ -251,129 +256,10 @@ impl Log {
         Ok(())
     }
 
-    /// Its checkpoints look whether the files are still there, and members that fail are marked
-    /// stale in its control information.
-    fn keep_members(
-        &self,
-        standing: &Arc<Standing>,
-        (files, carriers): (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>),
-        paths: Vec<PathBuf>,
-    ) {
-        self.view.keep_members(standing, paths);
-        for (_, carrier) in &carriers {
-            carrier.join(standing);
-        }
-        if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
-            let agreed = Arc::clone(standing);
-            held.control.agree(Box::new(move || agreed.unmarked()));
-            (held.files, held.carriers) = (files, carriers);
-            held.members = Some(Arc::clone(standing));
-            // A member may have failed in the update with which recovery ended.
-            held.updated();
-        }
-        let held: Weak<Mutex<Option<HeldLog>>> = Arc::downgrade(&self.held);
-        standing.set_fence(Box::new(move |members| mark_stale(&held, members)));
-    }
-
     /// How each member is, in their order; none where the log has none or is closed.
     #[must_use]
     pub fn members(&self) -> Vec<MemberState> {
         self.view.members()
-    }
-}
-
-impl HeldLog {
-    /// Looks whether the files of the log are still there: what is written to a file without a name
-    /// is lost with this process. A member without its files is given up by the log writer.
-    pub(super) fn still_there(&self) -> Result<(), DeviceError> {
-        let Some(standing) = &self.members else {
-            return self.files.iter().try_for_each(|(_, set)| set.still_there());
-        };
-        let (mut gone, mut left) = (None, self.files.is_empty());
-        for (member, set) in &self.files {
-            if standing.is_stale(*member) {
-                continue;
-            }
-            match look(set, self.carrier(*member)) {
-                // It does not answer, and is given up.
-                None => {}
-                Some(Ok(())) => left = true,
-                Some(Err(error)) => {
-                    standing.condemn(*member);
-                    gone = gone.or(Some(error));
-                }
-            }
-        }
-        match gone {
-            Some(error) if !left => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn carrier(&self, member: usize) -> Option<&Arc<MemberCarrier>> {
-        let mut carriers = self.carriers.iter();
-        carriers.find_map(|(of, carrier)| (*of == member).then_some(carrier))
-    }
-
-    /// What looks whether the files of a member are still there, which may take long.
-    pub(super) fn look_for_files(&self, member: usize) -> impl FnOnce() -> bool + use<> {
-        let files = self.files.iter().filter(|(owner, _)| *owner == member);
-        let files: Vec<FileSet> = files.map(|(_, set)| set.clone()).collect();
-        let carrier = self.carrier(member).cloned();
-        move || {
-            let there = |set| matches!(look(set, carrier.as_ref()), Some(Ok(())));
-            files.iter().all(there)
-        }
-    }
-
-    /// The control information was updated, and may have lost a member in it.
-    pub(super) fn updated(&self) {
-        self.view.updated(self.control.info());
-        if let (Some(standing), Some(table)) = (&self.members, self.control.info().members) {
-            standing.updated(table.stale);
-        }
-    }
-}
-
-/// Whether the files of a member are still there; `None` where it does not answer.
-fn look(set: &FileSet, carrier: Option<&Arc<MemberCarrier>>) -> Option<Result<(), DeviceError>> {
-    let Some(carrier) = carrier else {
-        return Some(set.still_there());
-    };
-    let set = set.clone();
-    carrier.ask(move || set.still_there())
-}
-
-/// Marks members stale, durably on all others. Called by the log writer, which acknowledges nothing
-/// meanwhile.
-fn mark_stale(held: &Weak<Mutex<Option<HeldLog>>>, members: u16) -> Marked {
-    let Some(held) = held.upgrade() else {
-        return Marked::Failed;
-    };
-    let Ok(mut held) = held.lock() else {
-        return Marked::Failed;
-    };
-    let Some(held) = held.as_mut() else {
-        return Marked::Failed;
-    };
-    let known = held.control.info().members;
-    if known.is_some_and(|table| table.stale & members == members) {
-        // The update that was under way has marked them.
-        held.updated();
-        return Marked::Durable;
-    }
-    let marked = held.control.update(|info| {
-        if let Some(table) = &mut info.members {
-            table.stale |= members;
-        }
-        Ok(())
-    });
-    match marked {
-        Ok(()) => {
-            held.updated();
-            Marked::Durable
-        }
-        Err(_) => Marked::Failed,
     }
 }
 
@@ -466,13 +352,39 @@ fn vacant(place: &MemberPlace, error: Error) -> Result<(Directory, String), Stri
         MemberPlace::Devices { .. } => None,
     };
     let found = directory.and_then(|held| create::vacancy(&held).map(|why| (held, why)));
-    let (directory, why) = found.ok_or_else(|| error.to_string())?;
+    let (directory, why) = found.ok_or_else(|| in_words(&error))?;
     let what = format!(
         "{}: {why}: if its member is lost, have it made again there (--replace-member, or \
          MemberLayout::replace_lost)",
         directory.path().display()
     );
     Ok((directory, what))
+}
+
+/// Why a member cannot be opened. A process that is ending holds the locks of all members while one
+/// of them hangs: the threads that wait for it bear its number.
+fn in_words(error: &Error) -> String {
+    let Error::Device(DeviceError::Finishing { waits, .. }) = error else {
+        return error.to_string();
+    };
+    let number = |name: &String| {
+        let number = name.strip_prefix("lgm").or(name.strip_prefix("lgc"))?;
+        number.get(..2)?.parse::<u32>().ok()
+    };
+    let mut hung: Vec<String> = waits
+        .iter()
+        .filter_map(number)
+        .map(|n| (n + 1).to_string())
+        .collect();
+    hung.dedup();
+    match hung.is_empty() {
+        true => error.to_string(),
+        false => format!(
+            "{error}; member {} of the log of that process hangs, and the other members are locked \
+             only because of it",
+            hung.join(" and ")
+        ),
+    }
 }
 
 /// The members that could not be opened belong to what is wrong.
@@ -483,5 +395,33 @@ fn with_reasons(error: Error, unopened: &[String]) -> Error {
             what: format!("{what} ({})", unopened.join("; ")),
         },
         other => other,
+    }
+}
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_of_a_process_that_ends_says_which_member_hangs() {
+        let waits = ["lgc01", "lgm01.0", "other"].map(String::from).to_vec();
+        let error = |waits| {
+            Error::Device(DeviceError::Finishing {
+                path: PathBuf::from("/a/redo.ctl"),
+                seconds: 30,
+                process: Some(4242),
+                waits,
+            })
+        };
+        let words = in_words(&error(waits));
+        for part in [
+            "by process 4242",
+            "lgc01, lgm01.0, other",
+            "member 2 of the log",
+            "end the hang",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
+        assert!(!in_words(&error(Vec::new())).contains("member"));
     }
 }

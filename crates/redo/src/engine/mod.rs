@@ -2,7 +2,8 @@
 //!
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
 //! on raw devices ([`raw`]), over several directories ([`stripe`]) and as members in several places
-//! (`member_layout`, `members`), with a ring (`ring`), giving up redo behind damage (`salvage`),
+//! (`member_layout`, `members`, `held_members`), with a ring (`ring`), giving up redo behind damage
+//! (`salvage`),
 //! looking without opening (`inspect`; `blocks`: at single records), archive mode (`archive`), the
 //! host that carries out the writer's actions (`host`), the same with batches in flight while it
 //! waits (`pipeline`), members that return while the log is in use (`resilver`), sessions, tickets
@@ -21,6 +22,7 @@ mod create;
 mod deferred;
 mod event;
 mod headers;
+mod held_members;
 mod host;
 mod inspect;
 mod inspect_members;

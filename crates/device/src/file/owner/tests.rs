@@ -174,3 +174,16 @@ fn an_owner_that_proc_hides_is_alive() {
         assert!(line.contains(&holder), "{option}: {line}");
     }
 }
+
+#[test]
+fn a_thread_that_waits_for_a_device_is_named() {
+    let waits = "4242 (lgm01.0) D 1 4242 4242 0 -1 4194372 0 0";
+    assert_eq!(name_of_waiting(waits).as_deref(), Some("lgm01.0"));
+    assert_eq!(
+        name_of_waiting("4242 (a) b) D 1 2").as_deref(),
+        Some("a) b")
+    );
+    for others in ["4242 (lgm01.0) S 1 4242", "4242 (D ) R 1", "", "4242"] {
+        assert_eq!(name_of_waiting(others), None, "{others}");
+    }
+}
