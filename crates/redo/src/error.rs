@@ -279,6 +279,13 @@ pub enum Error {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
+    /// A waker closed the log on the thread of a log writer that has several log writes in flight:
+    /// that thread cannot wait for them. The log takes no more redo, gives up its files when it is
+    /// dropped, and recovers when it is opened again.
+    #[error(
+        "a waker closed the log on the log writer's own thread, which cannot wait for its log writes: the log takes no more redo, and recovers when it is opened again; close a log on a thread of your own"
+    )]
+    ClosedByWaker,
     /// A log was to be made on a raw device that nobody confirmed may be overwritten.
     #[error("{path}: this device may not be overwritten: to make a log on a raw device, consent to it first; nothing was changed", path = path.display())]
     NotCleared {

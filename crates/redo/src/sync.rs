@@ -55,10 +55,16 @@ impl WakerCell {
 
 /// Threads of the engine; loom's models start their own.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]
-pub(crate) use std::thread::{Builder, JoinHandle};
+pub(crate) use std::thread::{Builder, JoinHandle, current};
 
 #[cfg(feature = "shuttle")]
-pub(crate) use shuttle::thread::{Builder, JoinHandle};
+pub(crate) use shuttle::thread::{Builder, JoinHandle, current};
+
+/// Whether this thread is the one of `handle`, whose end it cannot wait for.
+#[cfg(not(feature = "loom"))]
+pub(crate) fn is_own(handle: &JoinHandle<()>) -> bool {
+    handle.thread().id() == current().id()
+}
 
 /// The engine's clock.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]

@@ -4,12 +4,15 @@
 
 mod common;
 
-use common::{Scratch, WRITERS, assert_prefixes, faulty, record, recovered, until};
+use common::{SMALL, Scratch, WRITERS, assert_prefixes, faulty, options, record, recovered, until};
 use device::fault::{EIO, Fault, FaultTarget, Injection};
 use redo::writer::Cause;
-use redo::{CommitFuture, CommitPost, Error, Log, LogWriter, Session, Triggers};
+use redo::{
+    CommitFuture, CommitPost, Error, Layout, Log, LogWriter, MemberLayout, Session, Triggers,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -348,6 +351,86 @@ fn wakers_may_call_the_log() {
             until("it is woken", || meddler.1.load(Ordering::SeqCst));
             let told = poll(&mut future, &waker);
             assert!(matches!(told, Poll::Ready(outcome) if outcome.is_err() == fails));
+        }
+    }
+}
+
+/// Has the last handle of a log, and drops it when it is woken, or closes it before.
+struct LastOwner {
+    log: Mutex<Option<Log>>,
+    closes: bool,
+    /// The thread on which it was woken, and what closing came to; nothing where it panicked.
+    ended: Mutex<Option<(Option<String>, Result<(), Error>)>>,
+}
+
+impl Wake for LastOwner {
+    fn wake(self: Arc<Self>) {
+        let Some(log) = self.log.lock().expect("whole").take() else {
+            return;
+        };
+        let closed = if self.closes { log.close() } else { Ok(()) };
+        drop(log);
+        let thread = std::thread::current().name().map(str::to_owned);
+        *self.ended.lock().expect("whole") = Some((thread, closed));
+    }
+}
+
+/// Descriptors of this process below `directory`.
+fn descriptors(directory: &Path) -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").expect("of this process");
+    let links = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| link.starts_with(directory)).count()
+}
+
+/// A task that is woken may be the last that has the log: on the log writer's own thread, too, the
+/// drop returns, and what the log held is given up.
+#[test]
+fn a_waker_may_drop_or_close_the_last_log() {
+    for log_writer in WRITERS {
+        for (closes, places) in [(false, 1), (true, 1), (false, 2)] {
+            let scratch = Scratch::new();
+            let directories = ["a", "b"].map(|name| scratch.0.join(name));
+            for directory in &directories {
+                std::fs::create_dir(directory).expect("a place");
+            }
+            let layout = || match places {
+                1 => Layout::from(&directories[0]),
+                _ => Layout::from(MemberLayout::mirror(&directories).force_same_device(true)),
+            };
+            let made = Log::builder(layout()).shape(SMALL).create();
+            let ways = options().log_writer(log_writer).triggers(UNTIMED);
+            // Members take one log write at a time, which workers do not.
+            let (log, _) = match made.expect("a new log").options(ways).open() {
+                Ok(opened) => opened,
+                Err(_) if places == 2 => continue,
+                Err(error) => panic!("{log_writer}: {error}"),
+            };
+            let mut session = log.session();
+            // Not asked for before it is awaited, so that it cannot be durable by then.
+            let mut future = begun(&mut session, CommitPost::Batch, 0, 0);
+            let owner = Arc::new(LastOwner {
+                log: Mutex::new(Some(log)),
+                closes,
+                ended: Mutex::default(),
+            });
+            let waker = Waker::from(Arc::clone(&owner));
+            assert!(poll(&mut future, &waker).is_pending());
+            let posted = begun(&mut session, CommitPost::Immediate, 0, 1);
+            until("the waker returns", || {
+                owner.ended.lock().expect("whole").is_some()
+            });
+            let (thread, closed) = owner.ended.lock().expect("whole").take().expect("it ended");
+            assert_eq!(thread.as_deref(), Some("lgwr"), "{log_writer}");
+            match closed {
+                Ok(()) => {}
+                Err(Error::ClosedByWaker) if closes => {}
+                Err(error) => panic!("{log_writer}: {error}"),
+            }
+            drop((session, future, posted));
+            until("nothing is held", || descriptors(&scratch.0) == 0);
+            let (again, recovery) = Log::builder(layout()).open().expect("nobody holds it");
+            assert_eq!(recovery.scan().records, 2, "{log_writer}");
+            again.close().expect("healthy");
         }
     }
 }

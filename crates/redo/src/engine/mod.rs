@@ -71,7 +71,7 @@ use crate::members::{MemberCarrier, Standing};
 use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Reach, RecordReader, overwritten};
-use crate::sync::{EngineClock, JoinHandle, Mutex};
+use crate::sync::{EngineClock, JoinHandle, Mutex, is_own};
 use crate::triggers::Triggers;
 use crate::turn::SwitchHold;
 use crate::writer::{History, Learned, Writer};
@@ -86,7 +86,9 @@ use std::sync::Arc;
 /// It may be shared between threads: every method takes `&self`. Dropped without
 /// [`Log::close`] it is left as by a crash: nothing acknowledged is lost. It is locked against
 /// other processes until it is dropped; sessions and queues that outlive it get errors, and hold
-/// memory alone: the lock, the files and the raw device are given up when the drop returns.
+/// memory alone: the lock, the files and the raw device are given up when the drop returns. A
+/// waker may drop it too: on the log writer's own thread, where it is woken, the drop returns at
+/// once, and the thread gives all of that up a moment later, when it ends.
 pub struct Log {
     core: Arc<core::Core>,
     /// What is given up when it is closed.
@@ -299,9 +301,12 @@ impl Log {
     /// # Errors
     /// A poisoned log, or one that needs a checkpoint before what is left can be written: it is
     /// closed all the same and recovers when it is opened again. [`Error::Closed`] for a log that
-    /// was closed before.
+    /// was closed before. [`Error::ClosedByWaker`] on the thread of a log writer that has log
+    /// writes in flight.
     pub fn close(&self) -> Result<(), Error> {
-        self.stop();
+        if !self.stop() && self.core.pipelined {
+            return Err(Error::ClosedByWaker);
+        }
         let drained = self.core.drain();
         self.view.close();
         let held = self.held.lock().map_err(|_| Error::Closed)?.take();
@@ -322,7 +327,9 @@ impl Log {
         closed
     }
 
-    fn stop(&self) {
+    /// Ends the threads of the log. False on the log writer's own thread, where a waker called: it
+    /// ends when the waker has returned.
+    fn stop(&self) -> bool {
         let resilver = self
             .resilver
             .lock()
@@ -330,11 +337,17 @@ impl Log {
             .and_then(|mut thread| thread.take());
         drop(resilver);
         self.core.close();
-        let thread = self.lgwr.lock().ok().and_then(|mut lgwr| lgwr.take());
-        if let Some(thread) = thread {
-            // A log writer that died has poisoned the log, which every caller is told.
-            let _ = thread.join();
-        }
+        let other = |lgwr: &mut JoinHandle<()>| !is_own(lgwr);
+        let Ok(mut lgwr) = self.lgwr.lock() else {
+            return true;
+        };
+        let Some(thread) = lgwr.take_if(other) else {
+            return lgwr.is_none();
+        };
+        drop(lgwr);
+        // A log writer that died has poisoned the log, which every caller is told.
+        let _ = thread.join();
+        true
     }
 
     /// Nothing is written any more, and sessions that live on hold no file.
@@ -345,8 +358,9 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.stop();
-        self.retire();
+        if self.stop() {
+            self.retire();
+        }
     }
 }
 

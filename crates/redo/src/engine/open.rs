@@ -139,7 +139,6 @@ impl Log {
             turn.begin_archive(archived);
         }
         let core = Arc::new(Core::new(turn, geometry, clock));
-        let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let view = View::new(control.info().clone(), data);
         let held = HeldLog {
             control,
@@ -150,9 +149,11 @@ impl Log {
             ring: None,
             _locks: locks,
         };
+        let held = Arc::new(Mutex::new(Some(held)));
+        let thread = lgwr::start(&core, &held, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
             core,
-            held: Arc::new(Mutex::new(Some(held))),
+            held,
             view,
             path: path.to_owned(),
             planted: options.planted,

@@ -10,7 +10,7 @@ use super::HeldLog;
 use super::core::Core;
 use crate::error::Error;
 use crate::members::{Resilver, ResilverStep, Standing};
-use crate::sync::{Builder, JoinHandle, Mutex};
+use crate::sync::{Builder, JoinHandle, Mutex, is_own};
 use crate::writer::Cause;
 use device::LogDevice;
 use std::path::PathBuf;
@@ -59,7 +59,8 @@ impl Drop for ResilverThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         self.standing.news.ring();
-        if let Some(thread) = self.thread.take() {
+        // A waker that this thread wakes, for a failure, may drop the log: it ends right after.
+        if let Some(thread) = self.thread.take_if(|thread| !is_own(thread)) {
             // One that died has left the member stale.
             let _ = thread.join();
         }
