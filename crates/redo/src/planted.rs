@@ -108,8 +108,12 @@ pub enum Bug {
     CancelledDropsCommit,
     /// Who swept the list does not look whether it should have been woken meanwhile.
     SweepLooksAway,
+    /// An event is armed for a ticket that was decided meanwhile, and not raised.
+    ArmLooksAway,
     /// Tasks are not woken when the log fails.
     FailureWakesNoTask,
+    /// Defer a flush although what is deferred lies in the way of the checkpoint.
+    DeferInTheWay,
     /// Publish what was written and whose flush was deferred.
     PublishDeferred,
     /// Defer a flush without looking whether somebody began to wait meanwhile.
@@ -140,6 +144,8 @@ pub enum Bug {
     ReturnedUnflushed,
     /// Have acknowledgements rest on a member that returned before that is durable.
     ReturnedBeforeMarked,
+    /// Give a log's members up while operations of theirs are in flight.
+    MembersOutliveLog,
     /// Call a member in sync before acknowledgements wait for it.
     MarkedBeforeRequired,
     /// Take a member for one that was used apart because of an update that never ended.
@@ -152,6 +158,8 @@ pub enum Bug {
     RingReusedEarly,
     /// Acknowledge when the ring's write is complete, not when it is flushed.
     RingUnflushed,
+    /// Take what ended while the ring flushed for covered by that flush.
+    RingFlushCountsLater,
     /// Acknowledge when the ring has the last block, also where it lacks one before it.
     RingWithHole,
     /// Take what another life left in the ring for redo.
@@ -162,6 +170,8 @@ pub enum Bug {
     RingNamesOneLife,
     /// Say that the disk has everything while the ring alone has some of it.
     RingSpareEarly,
+    /// A reader asks what may be overwritten before it reads, not after.
+    ReachBeforeRead,
     /// Reuse a log that was not archived.
     ReuseUnarchived,
     /// Reuse a log before it is durable in the control information that it was archived.

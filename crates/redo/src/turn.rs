@@ -18,12 +18,14 @@
 
 mod checkpoint;
 mod deferral;
+mod events;
 mod futures;
 mod pipeline;
 mod waiting;
 
 use checkpoint::Reusable;
 pub(crate) use checkpoint::SwitchHold;
+pub(crate) use events::{ArmedTicket, Signal};
 pub(crate) use futures::AwaitedCommit;
 pub(crate) use pipeline::Turned;
 pub(crate) use waiting::{Leadership, Rules};

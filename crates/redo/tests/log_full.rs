@@ -312,3 +312,38 @@ fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     ends.recv_timeout(PATIENCE).expect("somebody writes");
     fills.join().expect("no panic");
 }
+
+/// Redo that nobody waits for is flushed late. The log writer that waits for the checkpoint must
+/// not hold back what the checkpoint waits for.
+#[test]
+fn a_stream_that_nobody_waits_for_goes_on_as_long_as_checkpoints_come() {
+    for log_writer in common::WRITERS {
+        let rig = Rig::new();
+        let options = Options::default().log_writer(log_writer);
+        let opened = common::open_on(Arc::clone(&rig.data), rig.control.clone(), options);
+        let log = Arc::new(opened.expect("it opens").0);
+        let (told, ends) = channel();
+        let streaming = Arc::clone(&log);
+        let stream = std::thread::spawn(move || {
+            let mut session = streaming.session();
+            for _ in 0..30 * BLOCKS {
+                session.append(&[&[7; 440]])?;
+                session.commit(NOWAIT_IMMEDIATE)?;
+            }
+            told.send(()).expect("somebody listens");
+            Ok::<(), Error>(())
+        });
+        let end = std::time::Instant::now() + PATIENCE;
+        while ends.try_recv().is_err() {
+            log.checkpoint(log.durable()).expect("durable");
+            let late = std::time::Instant::now() > end;
+            assert!(
+                !late,
+                "{log_writer}: stopped, durable up to {}",
+                log.durable()
+            );
+            std::thread::yield_now();
+        }
+        stream.join().expect("no panic").expect("healthy");
+    }
+}

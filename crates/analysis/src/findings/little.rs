@@ -230,3 +230,31 @@ fn by_the_row(run: &Run, r: &Row, limit: f64) -> Option<Deviation> {
         numbers: vec![("jobs_by_little", inside)],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::fixture::row;
+    use measure::run::WaitStats;
+
+    /// From the sessions' own count it would hold by construction.
+    #[test]
+    fn the_law_is_taken_from_the_commits_that_the_log_counted() {
+        let mut row = row("commits", 10, 1000.0, 1.0, 1e6);
+        (row.commits, row.elapsed_ns) = (Some(10_000), Some(10_000_000_000));
+        row.commit_latency = Some(WaitStats {
+            total_ns: 100_000_000_000,
+            ..WaitStats::default()
+        });
+        let check = |log_commits| CrossCheck {
+            log_commits,
+            window_ns: 10_000_000_000,
+            ..CrossCheck::default()
+        };
+        assert!(law(&row, &check(10_000), 2.0).is_none());
+        for (log_commits, pct) in [(5_000, -50.0), (12_000, 20.0)] {
+            let found = law(&row, &check(log_commits), 2.0).expect("it is broken");
+            assert!((found.pct - pct).abs() < 1e-9, "{}", found.pct);
+        }
+    }
+}

@@ -1,6 +1,9 @@
 //! What the control information keeps: copies, versions, incarnations, archive mode.
 
 use super::*;
+use device::LogDevice;
+use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) fn geometry() -> Geometry {
     Geometry {
@@ -170,6 +173,29 @@ fn a_copy_that_counts_more_incarnations_than_it_can_hold_is_damaged() {
             sum.copy_from_slice(&Summer::new(info.log_id).sum(copy, &[]).to_le_bytes());
             let found = ControlInfo::decode(&bytes);
             assert_eq!(found, Err(CopyProblem::Damaged), "{count} in {version}");
+        }
+    }
+}
+
+/// One copy would do until the next update, which begins with the other one.
+#[test]
+fn an_update_is_durable_in_both_copies() {
+    let disk = device::sim_disk::SimDisk::new(CONTROL_BYTES as usize, 512, false);
+    disk.set_immediate(true);
+    let info = ControlInfo::new(LogId([9; 16]), geometry());
+    let shared: Arc<dyn LogDevice> = Arc::new(disk.clone());
+    ControlFile::create(Arc::clone(&shared), Path::new("c"), info).expect("healthy");
+    let mut file = ControlFile::load(shared, Path::new("c")).expect("two copies");
+    for block in 1..5 {
+        let moved = file.update(|info| {
+            info.checkpoint.block = block;
+            Ok(())
+        });
+        moved.expect("healthy");
+        let image = disk.durable_image();
+        for copy in image.chunks(COPY_BYTES) {
+            let found = ControlInfo::decode(copy).expect("whole");
+            assert_eq!(found.checkpoint.block, block);
         }
     }
 }

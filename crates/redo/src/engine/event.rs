@@ -3,7 +3,7 @@
 
 use super::core::Core;
 use crate::tickets::Tickets;
-use crate::wakers::Registration;
+use crate::turn::{ArmedTicket, Signal};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Wake for EventSignal {
     }
 }
 
-impl CompletionEvent {
+impl Signal for CompletionEvent {
     /// Makes it readable.
     fn raise(&self) {
         // It fails only where the counter is full: it is readable then.
@@ -55,7 +55,7 @@ impl CompletionEvent {
 pub(super) struct ArmedEvent {
     event: CompletionEvent,
     waker: Waker,
-    armed: Option<Arc<Registration>>,
+    armed: ArmedTicket,
 }
 
 impl ArmedEvent {
@@ -65,7 +65,7 @@ impl ArmedEvent {
         Ok(ArmedEvent {
             waker: Arc::new(EventSignal(event.clone())).into(),
             event,
-            armed: None,
+            armed: ArmedTicket::default(),
         })
     }
 
@@ -74,35 +74,13 @@ impl ArmedEvent {
     }
 
     /// Sees to it that the event becomes readable when the first undecided ticket is decided, and
-    /// not before. Nothing is lost: it is made unreadable, then the outcome is looked at.
+    /// not before.
     pub(super) fn arm<T>(&mut self, core: &Core, tickets: &Tickets<T>) {
-        self.event.lower();
-        let Some((through, wanted)) = tickets.next() else {
-            return self.disarm(core);
-        };
-        let Some(batch) = through.checked_sub(1) else {
-            // A ticket of nothing is decided by the next look.
-            return self.event.raise();
-        };
-        if wanted {
-            core.request(batch);
-        }
-        core.request_flush(batch);
-        if self.armed.as_ref().is_none_or(|r| r.batch != batch) {
-            self.disarm(core);
-        }
-        let armed = self.armed.take();
-        let armed = armed.unwrap_or_else(|| Registration::new(batch));
-        if core.poll_published(&armed, &self.waker).is_ready() {
-            self.event.raise();
-        }
-        self.armed = Some(armed);
+        self.armed.arm(core, tickets, &self.event, &self.waker);
     }
 
     /// The event is nobody's any more.
     pub(super) fn disarm(&mut self, core: &Core) {
-        if let Some(armed) = self.armed.take() {
-            core.forget(&armed);
-        }
+        self.armed.disarm(core);
     }
 }

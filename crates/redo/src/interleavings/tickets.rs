@@ -3,6 +3,7 @@
 use super::*;
 use crate::Error;
 use crate::tickets::{CommitRequest, Tickets, durable_batches};
+use crate::turn::{ArmedTicket, Signal};
 use crate::writer::LogFileSync;
 use loom::thread;
 
@@ -248,6 +249,80 @@ fn who_leads_changes_while_two_poll() {
             who_leads_changes(log, to_inline);
         });
     }
+}
+
+/// An event as a loop waits for it: the descriptor of the engine's, without a descriptor.
+#[derive(Default)]
+struct LoopEvent {
+    raised: loom::sync::Mutex<bool>,
+    changed: loom::sync::Condvar,
+}
+
+impl Signal for LoopEvent {
+    fn raise(&self) {
+        *self.raised.lock().expect("whole") = true;
+        self.changed.notify_all();
+    }
+
+    fn lower(&self) {
+        *self.raised.lock().expect("whole") = false;
+    }
+}
+
+impl LoopEvent {
+    fn wait(&self) {
+        let mut raised = self.raised.lock().expect("whole");
+        while !*raised {
+            raised = self.changed.wait(raised).expect("whole");
+        }
+    }
+}
+
+/// What the log wakes instead of a task.
+struct RaisesEvent(loom::sync::Arc<LoopEvent>);
+
+impl std::task::Wake for RaisesEvent {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.raise();
+    }
+}
+
+/// A loop that sleeps on the event of its queue alone, beside a log writer.
+fn sleeps_on_the_event(log: &Shared) {
+    let server = serving(log);
+    let event = loom::sync::Arc::new(LoopEvent::default());
+    let waker = RaisesEvent(loom::sync::Arc::clone(&event));
+    let waker = std::task::Waker::from(std::sync::Arc::new(waker));
+    let (mut armed, mut queue) = (ArmedTicket::default(), Tickets::new(1));
+    request(log, &mut queue, b"bc").expect("open");
+    armed.arm(&**log, &queue, &*event, &waker);
+    while queue.poll(&**log) == 0 {
+        armed.arm(&**log, &queue, &*event, &waker);
+        event.wait();
+    }
+    armed.disarm(&**log);
+    log.close();
+    server.join().expect("no panic");
+}
+
+#[test]
+fn who_waits_for_the_event_alone_is_served() {
+    for way in [Leadership::Inline, Leadership::Dedicated] {
+        explore(2, move || {
+            sleeps_on_the_event(&shared(way, LogFileSync::PostWait, Planted::none()));
+        });
+    }
+}
+
+#[test]
+fn an_event_that_is_armed_for_a_decided_ticket_is_found_as_a_deadlock() {
+    let test = "tickets::an_event_that_is_armed_for_a_decided_ticket_is_found_as_a_deadlock";
+    let reason = failure(test, 2, || {
+        let planted = Planted::with(Bug::ArmLooksAway);
+        let log = shared(Leadership::Dedicated, LogFileSync::PostWait, planted);
+        sleeps_on_the_event(&log);
+    });
+    assert!(reason.contains("deadlock"), "{reason}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{CHUNK_BYTES, Reader, Records};
 use crate::control::{ControlInfo, Position};
 use crate::error::Error;
 use crate::group::StreamBlock;
-use crate::planted::Planted;
+use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
 use device::LogDevice;
 use std::collections::VecDeque;
@@ -85,7 +85,8 @@ impl<'a> RecordReader<'a> {
     fn fill(&mut self) -> Result<bool, Error> {
         let geometry = self.control.geometry;
         let block_bytes = u64::from(geometry.block_bytes);
-        let left = (self.reach)().end.saturating_sub(self.at);
+        let reach = (self.reach)();
+        let left = reach.end.saturating_sub(self.at);
         let most = (CHUNK_BYTES / block_bytes).max(1);
         let blocks = left.min(geometry.left_in_log(self.at)).min(most);
         if blocks == 0 {
@@ -95,15 +96,16 @@ impl<'a> RecordReader<'a> {
         self.data.read(geometry.address(self.at), &mut self.chunk)?;
         let chunk = std::mem::take(&mut self.chunk);
         for bytes in chunk.chunks_exact(block_bytes as usize) {
-            self.block(bytes)?;
+            self.block(bytes, reach)?;
             self.at += 1;
         }
         self.chunk = chunk;
         Ok(true)
     }
 
-    /// Takes the records out of the bytes of the next block.
-    fn block(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Takes the records out of the bytes of the next block; `before` is how much could be read
+    /// when it was read.
+    fn block(&mut self, bytes: &[u8], before: Reach) -> Result<(), Error> {
         let block = self.at;
         let reader = Reader::new(&*self.data, &self.control, self.path, self.planted);
         let geometry = &self.control.geometry;
@@ -128,7 +130,10 @@ impl<'a> RecordReader<'a> {
             Err(error) => error,
         };
         // Asked after the block was read: who overwrites it was allowed to before.
-        let reusable = (self.reach)().reusable;
+        let reusable = match self.planted.has(Bug::ReachBeforeRead) {
+            true => before.reusable,
+            false => (self.reach)().reusable,
+        };
         if block < reusable {
             return Err(overwritten(&self.control, block, reusable));
         }
@@ -178,5 +183,52 @@ impl std::fmt::Debug for RecordReader<'_> {
             .field("path", &self.path)
             .field("next", &self.control.geometry.rba(self.at, 0))
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests {
+    use super::*;
+    use crate::format::LogId;
+    use crate::group::Geometry;
+    use device::sim_disk::SimDisk;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// What a reader gets whose block is overwritten while it is read: before, nothing may be
+    /// overwritten, and afterwards the block is another one's.
+    fn read_late(planted: Planted) -> Error {
+        let geometry = Geometry {
+            block_bytes: 512,
+            seal_blocks: 1,
+            groups: 2,
+            blocks_per_group: 8,
+            header_bytes: 4096,
+            file_bytes: 8192,
+        };
+        let control = ControlInfo::new(LogId([9; 16]), geometry);
+        let disk = SimDisk::new(16_384, 512, false);
+        let asked = AtomicU64::new(0);
+        let reach = move || Reach {
+            end: 1,
+            reusable: 100 * asked.fetch_add(1, Ordering::SeqCst).min(1),
+        };
+        let from = Position::default();
+        let path = Path::new("log");
+        let mut reader = RecordReader::new(Arc::new(disk), control, path, from, planted, reach);
+        let first = reader.next().expect("the block is durable");
+        first.expect_err("it is not there any more")
+    }
+
+    #[test]
+    fn a_block_that_is_overwritten_while_it_is_read_is_called_overwritten() {
+        let found = read_late(Planted::none());
+        assert!(matches!(found, Error::Overwritten { .. }), "{found}");
+    }
+
+    #[cfg(feature = "crash")]
+    #[test]
+    fn a_planted_reader_that_asks_too_early_calls_it_damaged() {
+        let found = read_late(Planted::with(Bug::ReachBeforeRead));
+        assert!(matches!(found, Error::Corrupt { .. }), "{found}");
     }
 }

@@ -10,6 +10,7 @@
 use super::{MAX_DEPTH, Policy};
 use crate::buffer::{BATCH_SLOTS, Batch};
 use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
 use measure::Nanos;
 
 /// Batches that are written and not durable, at most: a quarter of the slots that batches have.
@@ -43,6 +44,7 @@ pub(super) struct Deferral {
     most_blocks: u64,
     most_time: Nanos,
     blocks_per_log: u64,
+    planted: Planted,
     /// The batches before this one are waited for.
     wanted: u64,
     /// Somebody waits for what is written and covered by no flush.
@@ -56,12 +58,18 @@ pub(super) struct Deferral {
 }
 
 impl Deferral {
-    pub(super) fn new(policy: &Policy, geometry: &Geometry, start: Place) -> Deferral {
+    pub(super) fn new(
+        policy: &Policy,
+        geometry: &Geometry,
+        start: Place,
+        planted: Planted,
+    ) -> Deferral {
         let blocks = policy.defer_bytes / u64::from(geometry.block_bytes);
         Deferral {
             most_blocks: if policy.durable_writes { 0 } else { blocks },
             most_time: policy.defer_time,
             blocks_per_log: geometry.blocks_per_group,
+            planted,
             wanted: start.batches,
             due: false,
             covered: start,
@@ -93,7 +101,7 @@ impl Deferral {
         self.due
             || written.block - self.covered.block >= self.most_blocks
             || written.batches - self.covered.batches >= MAX_UNFLUSHED
-            || written.block + self.blocks_per_log >= limit
+            || written.block + self.blocks_per_log >= limit && !self.planted.has(Bug::DeferInTheWay)
             || self
                 .since
                 .is_some_and(|since| now.since(since) >= self.most_time)

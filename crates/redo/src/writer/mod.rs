@@ -133,7 +133,7 @@ impl Writer {
             writes: Fifo::default(),
             log: (0, 0),
             flush: None,
-            deferral: Deferral::new(&policy, &geometry, place),
+            deferral: Deferral::new(&policy, &geometry, place, planted),
             written: place,
             written_since: None,
             held: 0,

@@ -329,6 +329,58 @@ fn a_history_replays_and_a_changed_one_does_not() {
     assert!(!matches!(parted, Ok(Ok(_))), "another writer, other bytes");
 }
 
+/// Writes batches of one block that nobody waits for until the next log needs a checkpoint. Returns
+/// the block before which redo is durable then, when all that was submitted has ended.
+fn durable_when_full(planted: Planted) -> StreamBlock {
+    let deferring = Policy {
+        defer_bytes: u64::MAX,
+        defer_time: Nanos(u64::MAX),
+        ..policy(1)
+    };
+    let mut rig = Rig::new(deferring, 0, planted);
+    rig.next.commits = 0;
+    let mut durable = 0;
+    loop {
+        assert_eq!(rig.pend(0, 0), [Action::Seal]);
+        let batch = rig.seal(1);
+        let mut wanted = rig.feed(Event::Filled { batch });
+        while let Some(action) = wanted.pop() {
+            match action {
+                Action::AwaitCheckpoint { log_seq } => {
+                    assert_eq!(log_seq, geometry().log_seq(batch));
+                    return durable;
+                }
+                Action::Io { op, io, .. } => {
+                    let bytes = if io == Io::Flush { 0 } else { BLOCK };
+                    wanted.extend(rig.done(op, bytes));
+                }
+                Action::Publish { block, .. } => durable = block,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The writer waits for a checkpoint, which can only be as far as redo is durable: what is deferred
+/// must never be what it waits for.
+#[test]
+fn a_checkpoint_that_is_waited_for_can_always_come() {
+    let geometry = geometry();
+    let full = geometry.capacity_blocks();
+    let durable = durable_when_full(Planted::none());
+    assert!(
+        geometry.reuse_limit(durable) > full,
+        "durable up to {durable}"
+    );
+}
+
+#[cfg(feature = "crash")]
+#[test]
+fn a_planted_deferral_waits_for_itself() {
+    let durable = durable_when_full(Planted::with(Bug::DeferInTheWay));
+    assert!(geometry().reuse_limit(durable) <= geometry().capacity_blocks());
+}
+
 #[cfg(feature = "crash")]
 #[test]
 fn planted_bugs_do_what_they_say() {

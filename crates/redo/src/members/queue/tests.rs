@@ -11,10 +11,12 @@
 use super::super::{Members, Standing};
 use super::*;
 use crate::control::MemberTable;
+use device::fault::FaultDevice;
 use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
 use device::{LogDevice, NullDevice, Piece};
 use measure::workload::split_mix;
 use std::sync::Mutex as Shared;
+use std::time::Instant;
 
 const BLOCK: usize = 512;
 const BLOCKS: usize = 64;
@@ -406,4 +408,45 @@ fn what_a_member_completed_between_two_looks_at_it_is_reported_once() {
         assert!(lane.pump(), "write {number}");
         assert!(!lane.pump(), "write {number}");
     }
+}
+
+/// Drops a member while its device does not answer, and waits so long for the drop. Whether it
+/// returned before the device did.
+fn outlives_its_write(planted: Planted, waits: Duration) -> bool {
+    let null = NullDevice::new(1 << 20, NullDevice::PLAIN);
+    let device = FaultDevice::new(Arc::new(null));
+    let gate = device.gate();
+    let memory = (BLOCK * RING, false);
+    let bell = Arc::new(Doorbell::default());
+    let mut lane = Lane::open(0, &device, memory, &bell, planted).expect("threads");
+    let upto = Upto {
+        number: 1,
+        bytes: BLOCK as u64,
+    };
+    lane.write(upto, true, (0, BLOCK), |_, _| {});
+    let held = gate.await_pending(1, Duration::from_secs(300));
+    assert!(held.is_some(), "it is in flight");
+    let dropping = std::thread::spawn(move || drop(lane));
+    let end = Instant::now() + waits;
+    while !dropping.is_finished() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let early = dropping.is_finished();
+    drop(gate);
+    dropping.join().expect("no panic");
+    early
+}
+
+/// A write of a log that is gone would reach the device after those of its next owner.
+#[test]
+fn a_member_is_given_up_when_nothing_of_it_is_in_flight() {
+    let moment = Duration::from_millis(200);
+    assert!(!outlives_its_write(Planted::none(), moment));
+}
+
+#[cfg(feature = "crash")]
+#[test]
+fn a_planted_member_is_given_up_while_it_writes() {
+    let planted = Planted::with(Bug::MembersOutliveLog);
+    assert!(outlives_its_write(planted, Duration::from_secs(300)));
 }

@@ -19,6 +19,10 @@ struct Bench {
 impl Bench {
     /// A ring of so many sectors, whose operations end at once; those of the disk do not.
     fn new(kind: RingKind, delay: Duration, sectors: u64) -> Bench {
+        Bench::planted(kind, delay, sectors, Planted::none())
+    }
+
+    fn planted(kind: RingKind, delay: Duration, sectors: u64, planted: Planted) -> Bench {
         let ring_bytes = sectors * BLOCK as u64;
         let disk = SimDisk::new(4096 * BLOCK, BLOCK, false);
         let ring = SimDisk::new((RING_DATA_AT + ring_bytes) as usize, BLOCK, false);
@@ -30,7 +34,7 @@ impl Bench {
             log_id: LogId([7; 16]),
             life: LifeId::from_bytes([8; 16]).expect("a life"),
             standing: Arc::new(RingStanding::new(kind, ring_bytes, patience)),
-            planted: Planted::none(),
+            planted,
             shared: Arc::default(),
         };
         let region = Arc::new(Region::new(64 * BLOCK).expect("memory"));
@@ -95,6 +99,16 @@ impl Bench {
                 return;
             }
         }
+    }
+
+    /// The ring ends its writes, or its flushes; how many.
+    fn ring_ends(&mut self, flushes: bool) -> usize {
+        let mut pending = self.ring.pending();
+        pending.retain(|pending| (pending.op.kind == OpKind::Flush) == flushes);
+        for pending in &pending {
+            self.ring.finish(pending.ticket, OpOutcome::Done);
+        }
+        pending.len()
     }
 
     /// Blocks at the begin of the disk that have what was written, durably.
@@ -275,6 +289,43 @@ fn a_ring_that_does_not_answer_holds_its_places_and_no_more() {
     bench.poll();
     assert!(bench.write(1) && bench.flush());
     assert_eq!(bench.state().first, 1);
+}
+
+/// Whether a log write that the ring completes while it flushes an earlier one is durable without a
+/// flush of its own.
+fn is_covered_by_the_flush_before(planted: Planted) -> bool {
+    let mut bench = Bench::planted(RingKind::Ring, Duration::ZERO, 64, planted);
+    bench.ring.set_immediate(false);
+    assert!(!bench.write(1));
+    assert_eq!(bench.ring_ends(false), 1);
+    assert_eq!(bench.poll().len(), 1, "the ring has it");
+    assert!(!bench.flush());
+    assert!(!bench.write(1), "the ring flushes meanwhile");
+    assert_eq!(bench.ring_ends(false), 1);
+    assert_eq!(bench.poll().len(), 1, "the ring has it, too");
+    assert_eq!(bench.ring_ends(true), 1);
+    assert_eq!(bench.poll().len(), 1, "the first is durable");
+    let covered = bench.flush();
+    assert_eq!(
+        bench.ring_ends(true) == 0,
+        covered,
+        "it has a flush of its own"
+    );
+    assert_eq!(bench.poll().is_empty(), covered);
+    covered
+}
+
+#[test]
+fn a_flush_of_the_ring_covers_nothing_that_ends_while_it_is_under_way() {
+    assert!(!is_covered_by_the_flush_before(Planted::none()));
+}
+
+#[cfg(feature = "crash")]
+#[test]
+fn a_planted_flush_of_the_ring_covers_what_ends_meanwhile() {
+    use crate::planted::Bug;
+    let planted = Planted::with(Bug::RingFlushCountsLater);
+    assert!(is_covered_by_the_flush_before(planted));
 }
 
 /// A device of which each operation takes the thread that submits it.
