@@ -25,13 +25,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+mod before;
 mod behind;
 mod reading;
 mod records;
 mod recovered;
 mod salvage;
-use behind::Behind;
 pub use behind::DamageScan;
+use behind::{Behind, begins_as};
 pub(crate) use reading::{Reach, overwritten};
 pub use reading::{RecordReader, RedoRecord};
 use records::Records;
@@ -64,6 +65,23 @@ pub struct Scan {
     pub first: Option<Rba>,
     /// The last record.
     pub last: Option<Rba>,
+    /// The last block before the checkpoint, where it is damaged. Recovery needs nothing of it.
+    pub damaged_before: Option<Rba>,
+}
+
+impl Scan {
+    /// What is not as it should be, although the log opens.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let before = self.damaged_before.map(|rba| {
+            format!(
+                "the block at RBA {rba}, the last one before the checkpoint, is damaged: recovery \
+                 does not need it, so nothing is lost; the device lost or changed data that was \
+                 durable, so check the device and copy the log to another one"
+            )
+        });
+        before.into_iter().collect()
+    }
 }
 
 /// A log as recovery reads it.
@@ -129,43 +147,14 @@ impl<'a> Reader<'a> {
             Behind::Durable { expected, found } => {
                 return Err(self.corrupt(scan.end, &expected, found));
             }
+            Behind::Older { before } => {
+                let expected = "the durable block before the checkpoint, or redo behind it";
+                let found = String::from("a block that does not count");
+                return Err(self.corrupt(before, expected, found));
+            }
         };
         scan.end = self.before_gap(scan.end);
         Ok(scan)
-    }
-
-    /// Looks at the block before a checkpoint that lies between two blocks: it was durable, and its
-    /// log is not reused before the checkpoint has left it, so a block that is not whole shows that
-    /// the log file is damaged or older than the control information.
-    fn check_before_checkpoint(&self) -> Result<(), Error> {
-        let geometry = self.geometry();
-        let Position { block, offset } = self.control.checkpoint;
-        // Nothing was written into the gap before an incarnation.
-        let gap = |i: &&Incarnation| i.previous_end < block && block <= i.first;
-        let gap = self.control.incarnations.iter().find(gap);
-        let behind = gap.map_or(block, |i| i.previous_end);
-        let Some(before) = behind.checked_sub(1) else {
-            return Ok(());
-        };
-        let same_log = geometry.log_seq(before) == geometry.log_seq(block);
-        if offset > 0 || !same_log || self.planted.has(Bug::IgnoreKnownDurable) {
-            return Ok(());
-        }
-        let mut bytes = vec![0; geometry.block_bytes as usize];
-        self.data.read(geometry.address(before), &mut bytes)?;
-        // An incarnation that is not kept any more has no entry to compare with.
-        let kept = self.control.incarnation_of(before).is_some();
-        let whole = match self.judge(before, &bytes)? {
-            Some(_) => true,
-            None if kept => false,
-            None => BlockHeader::decode(&self.summer, &bytes)
-                .is_some_and(|header| header.stream_block == before),
-        };
-        if whole {
-            return Ok(());
-        }
-        let found = String::from("a block that does not count");
-        Err(self.corrupt(before, "the durable block before the checkpoint", found))
     }
 
     /// Looks at the first place that this checkpoint does not let be reused: a block that was
@@ -247,6 +236,7 @@ impl<'a> Reader<'a> {
             bytes: records.bytes,
             first: records.first,
             last: records.last,
+            damaged_before: None,
         })
     }
 
@@ -421,7 +411,12 @@ pub fn recover(
     let before = control.info().clone();
     let begin = |info: &mut ControlInfo| {
         info.closed_at = None;
-        info.begin_incarnation(scan.end, life).map(|_| ())
+        let begun = info.begin_incarnation(scan.end, life)?;
+        if scan.damaged_before.is_some() {
+            // Its end was judged here, for good: an opening after a crash has less to judge it by.
+            info.salvaged = begun.number;
+        }
+        Ok(())
     };
     if planted.has(Bug::SkipIncarnationFence) {
         control.change_in_memory(begin)?;

@@ -96,8 +96,9 @@ fn the_checkpoint_alone_proves_its_block_and_the_one_before() {
     damage(&scratch.0, block, 70, |b| !b);
     refused_at(&scratch.0, block, "the checkpoint's block");
 
-    // A checkpoint between two blocks: the block before it was durable.
-    for byte in [4, 61] {
+    // A checkpoint between two blocks: the block before it was durable. With its number it may be
+    // an older file's; without one it was written in this use, and recovery needs nothing of it.
+    for byte in [9, 4, 61] {
         let scratch = Scratch::with_log();
         let log = open(&scratch.0);
         let mut session = log.session();
@@ -117,7 +118,18 @@ fn the_checkpoint_alone_proves_its_block_and_the_one_before() {
         }
         assert_eq!(opened(&whole.0).expect("whole"), [0; 0]);
         damage(&scratch.0, end.block - 1, byte, |b| !b);
-        refused_at(&scratch.0, end.block - 1, "the block before the checkpoint");
+        let at = control(&scratch.0).geometry.rba(end.block - 1, 0);
+        if byte == 9 {
+            refused_at(&scratch.0, end.block - 1, "the block before the checkpoint");
+            let (_, given_up) = Log::builder(&scratch.0).salvage(at).expect("damage");
+            assert_eq!((given_up.at, given_up.lost_blocks), (at, 0));
+        } else {
+            let (_log, recovery) = common::open_with(&scratch.0, options()).expect("not needed");
+            assert_eq!(recovery.scan().damaged_before, Some(at));
+            assert!(recovery.notes().join("").contains(&at.to_string()));
+        }
+        // So it is after a crash, too.
+        assert_eq!(opened(&scratch.0).expect("judged before"), [0; 0]);
         // The block before that one is not needed, and nothing is said of it.
         damage(&whole.0, 0, byte, |b| !b);
         assert_eq!(opened(&whole.0).expect("not needed"), [0; 0]);
@@ -181,7 +193,7 @@ const LOG: u32 = 127;
 #[test]
 fn older_log_files_under_newer_control_information_are_refused() {
     // The checkpoint alone proves it, then only the durable position beside the checkpoint does.
-    for (checkpoint, refused) in [(70, 69), (5, 40)] {
+    for (checkpoint, refused) in [(70, 70), (5, 40)] {
         let (scratch, older) = outdated(40, 80, Some(checkpoint));
         restore(&scratch, &older, 0..3);
         let what = format!("checkpoint before record {checkpoint}");

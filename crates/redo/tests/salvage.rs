@@ -276,6 +276,79 @@ fn what_control_information_proved_behind_the_damage_is_taken_back() {
     }
 }
 
+/// A log that was closed needs nothing of what lies before its checkpoint, however it is damaged:
+/// it opens, says so, and opens after a crash and after further commits.
+#[test]
+fn damage_before_the_checkpoint_of_a_closed_log_is_a_finding_and_no_end() {
+    let disks = Disks::new();
+    let (log, _) = disks.open().expect("a new log");
+    commit_from(&log, 0, 100);
+    log.checkpoint(log.durable()).expect("durable");
+    log.close().expect("nothing failed");
+    let before = disks.geometry().rba(99, 0);
+    let (data, control) = disks.images();
+    let place = disks.geometry().address(99) as usize;
+    for range in [0..4096, 0..512, 40..104, 8..16, 4000..4096] {
+        for fill in [0, 0xAA] {
+            let mut data = data.clone();
+            data[place + range.start..place + range.end].fill(fill);
+            let damaged = disks.with((data, control.clone()));
+            for life in 0..4 {
+                let (log, recovery) = damaged.open().expect("nothing of it is needed");
+                let found = recovery.scan().damaged_before;
+                let notes = log.back_end().fallbacks.join("\n");
+                let moved = life > 1 || found.is_none();
+                assert_eq!(
+                    found.is_none(),
+                    !notes.contains("does not need it"),
+                    "{notes}"
+                );
+                assert!(moved || found == Some(before), "{range:?}: {found:?}");
+                if life == 1 {
+                    // A crash behind it: what was acknowledged is there, then not needed any more.
+                    commit_from(&log, LATER, 3);
+                }
+                if life == 2 {
+                    assert_eq!(numbers(&recovery), (LATER..LATER + 3).collect::<Vec<_>>());
+                    log.checkpoint(log.durable()).expect("durable");
+                }
+            }
+        }
+    }
+}
+
+/// The same of a log that crashed: it may be a file that is older than the control information, in
+/// which acknowledged redo behind the checkpoint is missing. It is refused where nothing shows the
+/// contrary, and can be given up.
+#[test]
+fn damage_before_the_checkpoint_of_a_crashed_log_is_refused_only_where_redo_may_be_missing() {
+    for behind in [0, 5] {
+        let disks = Disks::new();
+        let (log, _) = disks.open().expect("a new log");
+        commit_from(&log, 0, 20);
+        log.checkpoint(log.durable()).expect("durable");
+        commit_from(&log, 20, behind);
+        drop(log);
+        let (mut data, control) = disks.images();
+        let place = disks.geometry().address(19) as usize;
+        data[place..place + 4096].fill(0);
+        let damaged = disks.with((data, control));
+        if behind == 0 {
+            let at = refused_at(&damaged);
+            assert_eq!(at, disks.geometry().rba(19, 0));
+            let given_up = damaged.salvage(at).expect("damage");
+            assert_eq!((given_up.kept_records, given_up.lost_blocks), (0, 0));
+            assert!(given_up.to_string().contains("nothing of it is left"));
+        }
+        for _ in 0..2 {
+            let (_log, recovery) = damaged
+                .open()
+                .expect("a later block is there, or it was given up");
+            assert_eq!(numbers(&recovery), (20..20 + behind).collect::<Vec<_>>());
+        }
+    }
+}
+
 /// Nothing that recovery would give lies before the damage.
 #[test]
 fn damage_of_the_block_in_which_the_checkpoint_lies_is_not_given_up() {

@@ -295,6 +295,9 @@ impl InspectedLog {
             End::Torn => "torn",
         };
         self.end_rba = Some(log.control().geometry.rba(scan.end, 0).to_string());
+        for note in scan.notes() {
+            self.problem("damaged_before_checkpoint", note);
+        }
         self.beyond_proof = scan.end > log.control().known_durable();
         Ok(())
     }

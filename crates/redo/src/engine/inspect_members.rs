@@ -13,6 +13,7 @@ use crate::members::heal::{MemberData, lacking};
 use crate::members::{Assembly, GivenMember, newest};
 use crate::planted::Planted;
 use crate::rba::Rba;
+use crate::recovery::Salvage;
 use device::DeviceError;
 use std::path::{Path, PathBuf};
 
@@ -128,8 +129,37 @@ impl MembersInspection {
             .iter()
             .all(|(_, log)| log.control().generation == info.generation);
         found.equal = alike && whole.count() == usize::from(table.count);
-        found.refused = refusal(directories);
+        found.refused = found.refusal(directories);
         Ok(found)
+    }
+
+    /// What [`LogBuilder::salvage`](super::LogBuilder::salvage) would keep and give up of the log
+    /// whose members lie in these directories; `None` where its members repair each other.
+    /// `accept_loss` as [`MemberLayout::accept_loss`](super::MemberLayout::accept_loss).
+    ///
+    /// # Errors
+    /// Members that an opening refuses; [`Error::Salvage`] where nothing would be kept; a device
+    /// that fails.
+    pub fn damage(directories: &[PathBuf], accept_loss: bool) -> Result<Option<Salvage>, Error> {
+        let given = given(directories);
+        Assembly::with_lost(given, accept_loss, &[], Planted::none())?.damage()
+    }
+
+    /// What refuses to open the log with the members in these directories.
+    fn refusal(&self, directories: &[PathBuf]) -> Option<String> {
+        // Of a log that is being written, what looks like damage may be a write that is under way.
+        let open = self.members.iter().any(|member| member.open_by.is_some());
+        match MembersInspection::damage(directories, false) {
+            Err(Error::Corrupt { .. } | Error::Salvage { .. }) | Ok(Some(_)) if open => None,
+            Ok(damage) => damage.map(|damage| {
+                format!(
+                    "the log is damaged at RBA {} on every member that is in sync: acknowledged \
+                     redo is missing",
+                    damage.at
+                )
+            }),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Which of them are in sync, as the newest says.
@@ -159,7 +189,10 @@ impl MembersInspection {
         for (at, log) in opened {
             let member = &mut self.members[*at];
             match log.scan(|_, _| {}) {
-                Ok(scan) => member.end = Some(info.geometry.rba(scan.end, 0)),
+                Ok(scan) => {
+                    member.end = Some(info.geometry.rba(scan.end, 0));
+                    member.why = scan.notes().into_iter().next();
+                }
                 Err(error @ Error::Device(_)) => return Err(error),
                 Err(error) => {
                     // What is stale is copied whole, whatever it holds.
@@ -236,14 +269,13 @@ fn look(path: &Path) -> (InspectedMember, Option<Inspection>) {
     (member, None)
 }
 
-/// What refuses to open the log with the members in these directories.
-fn refusal(directories: &[PathBuf]) -> Option<String> {
+/// The members in these directories, to be read.
+fn given(directories: &[PathBuf]) -> Vec<GivenMember> {
     let given = directories.iter().filter_map(|path| {
         let (file, _) = open_control_read_only(&hold(path).ok()?).ok()?;
         let data = Inspection::open(path).ok()?.into_data();
         let path = path.clone();
         Some(GivenMember { path, file, data })
     });
-    let refused = Assembly::with_lost(given.collect(), false, &[], Planted::none());
-    refused.err().map(|error| error.to_string())
+    given.collect()
 }

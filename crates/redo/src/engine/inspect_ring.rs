@@ -10,6 +10,7 @@ use crate::control::RingTable;
 use crate::error::Error;
 use crate::members::ring::{GivenRing, foresee};
 use crate::rba::Rba;
+use crate::recovery::Salvage;
 use device::{DeviceError, FileSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub struct RingInspection {
     pub unused: Option<String>,
     /// What refuses to open the log with this ring; `None` where it opens.
     pub refused: Option<String>,
+    /// What [`LogBuilder::salvage`](super::LogBuilder::salvage) would keep and give up; `None`
+    /// if the log is not damaged, or the damage is not cured by that.
+    pub damage: Option<Salvage>,
 }
 
 impl RingInspection {
@@ -82,6 +86,7 @@ impl RingInspection {
         (found.batches, found.batch_bytes) = looked.batches;
         found.lacking_bytes = looked.lacking * u64::from(geometry.block_bytes);
         (found.unused, found.refused) = (looked.unused, looked.refused);
+        found.damage = looked.damage;
         Ok(found)
     }
 }

@@ -91,16 +91,16 @@ fn carry(
 
 /// What was found in the places of a log with members.
 #[derive(Default)]
-struct Places {
-    opened: Vec<OpenedMember>,
+pub(super) struct Places {
+    pub(super) opened: Vec<OpenedMember>,
     /// Why the others could not be opened.
-    unopened: Vec<String>,
+    pub(super) unopened: Vec<String>,
     /// Where a member that is lost is to be made anew.
     lost: Vec<Directory>,
 }
 
 impl Places {
-    fn open(layout: &MemberLayout, options: &Options) -> Result<Places, Error> {
+    pub(super) fn open(layout: &MemberLayout, options: &Options) -> Result<Places, Error> {
         let mut found = Places::default();
         for place in &layout.places {
             match open_member(place, options) {
@@ -388,7 +388,7 @@ fn in_words(error: &Error) -> String {
 }
 
 /// The members that could not be opened belong to what is wrong.
-fn with_reasons(error: Error, unopened: &[String]) -> Error {
+pub(super) fn with_reasons(error: Error, unopened: &[String]) -> Error {
     match error {
         Error::Members { path, what } if !unopened.is_empty() => Error::Members {
             path,

@@ -107,7 +107,8 @@ impl Log {
         let huge_pages = region.is_huge();
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
-        let back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
+        let mut back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
+        back_end.fallbacks.extend(recovery.notes());
         let info = control.info();
         let (start, reusable) = (info.current().first, info.kept_from().block);
         let archived = info.archived.map(|position| position.block);

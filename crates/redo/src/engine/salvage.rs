@@ -6,11 +6,15 @@
 
 use super::builder::{Layout, LogBuilder};
 use super::create::hold;
+use super::member_layout::{MemberLayout, refuse_other_kind};
+use super::members::{Places, with_reasons};
 use super::open::{draw_life, open_control, open_logs};
-use super::options::Paths;
+use super::options::{Options, Paths};
 use super::{Log, create, raw, stripe};
 use crate::control::ControlFile;
 use crate::error::Error;
+use crate::members::Assembly;
+use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Salvage, salvage};
 use device::file::{Directory, SyncMethod, lock_exclusive_at};
@@ -23,6 +27,11 @@ impl<'a> LogBuilder<'a> {
     /// that [`Error::Corrupt`] names when the log is opened. Records before it are kept, all
     /// behind it are lost for good, also those that can still be read: **acknowledged commits are
     /// lost**. Returns the builder, which can open the log, and what was given up.
+    ///
+    /// Of a log with members, what one of the members in sync has is kept, and the redo behind the
+    /// first block that none of them has is lost on all of them. A member in sync that is missing
+    /// may have that block: without
+    /// [`MemberLayout::accept_loss`](super::MemberLayout::accept_loss) that is refused.
     ///
     /// Copy the log before, and print what is returned: nobody can find out later.
     ///
@@ -42,15 +51,7 @@ impl<'a> LogBuilder<'a> {
             Layout::Cleared(device) => on_device(device.held(), at),
             Layout::Space { device, path } => in_space(device, path, at),
             Layout::Members(layout) if layout.ring.is_some() => Log::salvage_ring(layout, at),
-            Layout::Members(_) => {
-                return Err(Error::Members {
-                    path: PathBuf::new(),
-                    what: String::from(
-                        "redo behind damage is given up in logs without members only: open the log \
-                         without the damaged member and accept the loss",
-                    ),
-                });
-            }
+            Layout::Members(layout) => on_members(layout, at),
             Layout::Devices { data, control } => {
                 let path = Path::new(Paths::CONTROL);
                 let mut control = ControlFile::load(Arc::clone(control), path)?;
@@ -83,4 +84,25 @@ fn in_space(space: &Arc<dyn LogDevice>, path: &Path, at: Rba) -> Result<Salvage,
     let mut control = ControlFile::load(raw::control_window(space, path)?, path)?;
     let data = raw::open_groups(space, control.info(), path)?;
     salvage(&data, &mut control, path, at, draw_life(path)?)
+}
+
+/// Redo that no member in sync has.
+fn on_members(layout: &MemberLayout, at: Rba) -> Result<Salvage, Error> {
+    let table = layout.table()?;
+    layout.refuse_shared_disks()?;
+    // Every file system takes it.
+    let options = Options::default().sync_method(SyncMethod::Buffered);
+    let found = Places::open(layout, &options)?;
+    let (mut given, mut locks) = (Vec::new(), Vec::new());
+    for member in found.opened {
+        given.push(member.given);
+        locks.extend(member.lock);
+    }
+    let path = given.first().map_or(PathBuf::new(), |m| m.path.clone());
+    let assembly = Assembly::with_lost(given, layout.accept_loss, &[], Planted::none());
+    let assembly = assembly.map_err(|error| with_reasons(error, &found.unopened))?;
+    refuse_other_kind(layout, table, assembly.info.members.unwrap_or(table))?;
+    let given_up = assembly.salvage(at, draw_life(&path)?);
+    drop(locks);
+    given_up
 }

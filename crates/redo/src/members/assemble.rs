@@ -6,6 +6,7 @@
 //! was stale is believed only when it holds a whole copy of the others, durably; so is one that is
 //! made in place of a lost one, and the lost one is not believed any more, wherever it was.
 
+mod salvage;
 use super::heal::{MemberData, heal, resilver};
 use super::{Members, Standing};
 use crate::control::{ControlFile, ControlInfo, MemberTable};

@@ -52,29 +52,35 @@ pub(crate) fn heal(
     if planted.has(Bug::SkipHeal) {
         return Ok(());
     }
-    for member in members {
-        member.device.settle().map_err(|e| failed(member.path, e))?;
-    }
-    let readers: Vec<Reader<'_>> = members
-        .iter()
-        .map(|m| Reader::new(&**m.device, info, m.path, planted).damage_scan(damage_scan))
-        .collect();
-    let union = Union {
-        members,
-        readers: &readers,
-        info,
-    };
-    let lacking = union.find_lacking()?;
-    for (member, blocks) in members.iter().zip(lacking) {
-        union.give(member, &blocks)?;
-    }
+    equalize(members, info, planted)?;
     let judged = if planted.has(Bug::DamageOfOneMember) {
         1
     } else {
-        readers.len()
+        members.len()
     };
-    for reader in &readers[..judged] {
-        reader.scan(|_, _, _| {})?;
+    for member in &members[..judged] {
+        let reader = Reader::new(&**member.device, info, member.path, planted);
+        reader.damage_scan(damage_scan).scan(|_, _, _| {})?;
+    }
+    Ok(())
+}
+
+/// Makes `members`, all in sync, equal from the checkpoint to the first block that none of them
+/// has, durably. What was read is durable before it is believed.
+///
+/// # Errors
+/// Blocks of another copy of the log, a member that fails.
+pub(super) fn equalize(
+    members: &[MemberData<'_>],
+    info: &ControlInfo,
+    planted: Planted,
+) -> Result<(), Error> {
+    for member in members {
+        member.device.settle().map_err(|e| failed(member.path, e))?;
+    }
+    let lacking = find_lacking(members, info, planted)?;
+    for (member, blocks) in members.iter().zip(lacking) {
+        give(members, info, member, &blocks)?;
     }
     Ok(())
 }
@@ -85,94 +91,89 @@ pub(crate) fn heal(
 /// # Errors
 /// Damage, a member that cannot be read.
 pub(crate) fn lacking(members: &[MemberData<'_>], info: &ControlInfo) -> Result<Vec<u64>, Error> {
-    let readers: Vec<Reader<'_>> = members
-        .iter()
-        .map(|m| Reader::new(&**m.device, info, m.path, Planted::none()))
-        .collect();
-    let union = Union {
-        members,
-        readers: &readers,
-        info,
-    };
-    let lacking = union.find_lacking()?;
+    let lacking = find_lacking(members, info, Planted::none())?;
     Ok(lacking.iter().map(|blocks| blocks.len() as u64).collect())
 }
 
 /// A block that a member lacks, and a member that has it.
 type Lacking = Vec<(StreamBlock, usize)>;
 
-struct Union<'a> {
-    members: &'a [MemberData<'a>],
-    readers: &'a [Reader<'a>],
-    info: &'a ControlInfo,
+/// For each member the blocks that it lacks, from the log file of the checkpoint on, or of what
+/// is not archived: what lies in it before that is read, too. Of what is older than the
+/// incarnations that are kept nobody knows whether it counts, and an earlier opening has seen
+/// to it.
+pub(super) fn find_lacking(
+    members: &[MemberData<'_>],
+    info: &ControlInfo,
+    planted: Planted,
+) -> Result<Vec<Lacking>, Error> {
+    let readers = members.iter();
+    let readers = readers.map(|m| Reader::new(&**m.device, info, m.path, planted));
+    let readers: Vec<Reader<'_>> = readers.collect();
+    let geometry = &info.geometry;
+    let block_bytes = u64::from(geometry.block_bytes);
+    let Position {
+        block: checkpoint, ..
+    } = info.checkpoint;
+    // In archive mode an archiver reads what lies before the checkpoint.
+    let kept = info.kept_from().block;
+    let log = kept / geometry.blocks_per_group * geometry.blocks_per_group;
+    let known = info.incarnations.first().map_or(0, |i| i.first);
+    let from = log.max(known).min(kept);
+    let limit = log + u64::from(geometry.groups) * geometry.blocks_per_group;
+    let most = (CHUNK_BYTES / block_bytes).max(1);
+    let mut lacking = vec![Lacking::new(); members.len()];
+    let mut chunks = vec![Vec::new(); members.len()];
+    let mut at = from;
+    while at < limit {
+        let blocks = (limit - at).min(geometry.left_in_log(at)).min(most);
+        for (member, chunk) in members.iter().zip(&mut chunks) {
+            chunk.resize((blocks * block_bytes) as usize, 0);
+            member.device.read(geometry.address(at), chunk)?;
+        }
+        for block in at..at + blocks {
+            let offset = ((block - at) * block_bytes) as usize;
+            let mut owner = None;
+            let mut without = Vec::new();
+            for (member, chunk) in chunks.iter().enumerate() {
+                let bytes = &chunk[offset..offset + block_bytes as usize];
+                match readers[member].counts(block, bytes)? {
+                    true => owner = owner.or(Some(member)),
+                    false => without.push(member),
+                }
+            }
+            match owner {
+                Some(owner) => without
+                    .into_iter()
+                    .for_each(|member| lacking[member].push((block, owner))),
+                None if block < checkpoint || readers[0].is_gap(block) => {}
+                None => return Ok(lacking),
+            }
+        }
+        at += blocks;
+    }
+    Ok(lacking)
 }
 
-impl Union<'_> {
-    /// For each member the blocks that it lacks, from the log file of the checkpoint on, or of what
-    /// is not archived: what lies in it before that is read, too. Of what is older than the
-    /// incarnations that are kept nobody knows whether it counts, and an earlier opening has seen
-    /// to it.
-    fn find_lacking(&self) -> Result<Vec<Lacking>, Error> {
-        let geometry = &self.info.geometry;
-        let block_bytes = u64::from(geometry.block_bytes);
-        let Position {
-            block: checkpoint, ..
-        } = self.info.checkpoint;
-        // In archive mode an archiver reads what lies before the checkpoint.
-        let kept = self.info.kept_from().block;
-        let log = kept / geometry.blocks_per_group * geometry.blocks_per_group;
-        let known = self.info.incarnations.first().map_or(0, |i| i.first);
-        let from = log.max(known).min(kept);
-        let limit = log + u64::from(geometry.groups) * geometry.blocks_per_group;
-        let most = (CHUNK_BYTES / block_bytes).max(1);
-        let mut lacking = vec![Lacking::new(); self.members.len()];
-        let mut chunks = vec![Vec::new(); self.members.len()];
-        let mut at = from;
-        while at < limit {
-            let blocks = (limit - at).min(geometry.left_in_log(at)).min(most);
-            for (member, chunk) in self.members.iter().zip(&mut chunks) {
-                chunk.resize((blocks * block_bytes) as usize, 0);
-                member.device.read(geometry.address(at), chunk)?;
-            }
-            for block in at..at + blocks {
-                let offset = ((block - at) * block_bytes) as usize;
-                let mut owner = None;
-                let mut without = Vec::new();
-                for (member, chunk) in chunks.iter().enumerate() {
-                    let bytes = &chunk[offset..offset + block_bytes as usize];
-                    match self.readers[member].counts(block, bytes)? {
-                        true => owner = owner.or(Some(member)),
-                        false => without.push(member),
-                    }
-                }
-                match owner {
-                    Some(owner) => without
-                        .into_iter()
-                        .for_each(|member| lacking[member].push((block, owner))),
-                    None if block < checkpoint || self.readers[0].is_gap(block) => {}
-                    None => return Ok(lacking),
-                }
-            }
-            at += blocks;
-        }
-        Ok(lacking)
+/// Gives `member` these blocks, durably.
+fn give(
+    members: &[MemberData<'_>],
+    info: &ControlInfo,
+    member: &MemberData<'_>,
+    blocks: &Lacking,
+) -> Result<(), Error> {
+    if blocks.is_empty() {
+        return Ok(());
     }
-
-    /// Gives `member` these blocks, durably.
-    fn give(&self, member: &MemberData<'_>, blocks: &Lacking) -> Result<(), Error> {
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let geometry = &self.info.geometry;
-        let block_bytes = geometry.block_bytes as usize;
-        let mut copy = Copier::new(member, block_bytes)?;
-        for (block, owner) in blocks {
-            let addr = geometry.address(*block);
-            let from = &**self.members[*owner].device;
-            copy.range(from, addr, block_bytes as u64, || true)?;
-        }
-        copy.flush()
+    let geometry = &info.geometry;
+    let block_bytes = geometry.block_bytes as usize;
+    let mut copy = Copier::new(member, block_bytes)?;
+    for (block, owner) in blocks {
+        let addr = geometry.address(*block);
+        let from = &**members[*owner].device;
+        copy.range(from, addr, block_bytes as u64, || true)?;
     }
+    copy.flush()
 }
 
 /// Copies all of `from` to `to`, durably: a member that returns.

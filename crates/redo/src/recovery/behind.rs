@@ -92,6 +92,12 @@ pub(super) enum Behind {
         /// What proves it.
         found: String,
     },
+    /// Nothing, but the log file may be older than the control information: redo may have been
+    /// there.
+    Older {
+        /// The durable block that is missing, the last one before the checkpoint.
+        before: StreamBlock,
+    },
 }
 
 /// Samples are no closer to each other than this,
@@ -172,7 +178,7 @@ impl Reader<'_> {
         &self,
         visit: impl FnMut(Rba, Position, &[u8]) -> ControlFlow<()>,
     ) -> Result<(Scan, Behind), Error> {
-        self.check_before_checkpoint()?;
+        let unsound = self.look_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let known = match self.planted.has(Bug::IgnoreKnownDurable) {
             true => (self.control.closed_at.unwrap_or(0)).max(self.control.current().previous_end),
@@ -180,7 +186,7 @@ impl Reader<'_> {
         };
         let upto = AtomicU64::new(limit);
         let mut search: Option<Search> = None;
-        let scan = self.read_on(&upto, visit, |block, bytes| {
+        let mut scan = self.read_on(&upto, visit, |block, bytes| {
             let search = search.get_or_insert_with(|| {
                 upto.store(self.window_end(block, limit), Ordering::Relaxed);
                 Search::behind(block)
@@ -196,6 +202,13 @@ impl Reader<'_> {
                 found: String::from("a block that does not count"),
             };
             return Ok((scan, behind));
+        }
+        if let Some(unsound) = unsound {
+            let before = unsound.block;
+            if self.may_be_older(unsound, &scan) {
+                return Ok((scan, Behind::Older { before }));
+            }
+            scan.damaged_before = Some(self.geometry().rba(before, 0));
         }
         let mut search = search.unwrap_or_else(|| Search::behind(scan.end));
         if search.proof.is_none() && !self.planted.has(Bug::NoDamageScan) {
@@ -280,7 +293,7 @@ impl Reader<'_> {
 }
 
 /// The bytes begin as `block` does, whatever follows.
-fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
+pub(super) fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
     bytes
         .first_chunk::<16>()
         .is_some_and(|head| head.starts_with(b"RdBk") && le64(head, 8) == block)

@@ -29,6 +29,12 @@ impl Recovery {
         &self.scan
     }
 
+    /// What is not as it should be, although nothing that was acknowledged is missing. Print it.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.scan.notes()
+    }
+
     /// Gives every recovered record to `apply`, from the checkpoint on, in order; returns their
     /// number. The first error of `apply` ends it and is returned. The log stays as it is: nothing
     /// is forgotten before a checkpoint, so the same records can be recovered again.

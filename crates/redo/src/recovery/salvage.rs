@@ -55,7 +55,11 @@ impl std::fmt::Display for Salvage {
             self.lost_upto,
             self.readable_blocks,
             self.lost_records,
-        )
+        )?;
+        if self.lost_blocks == 0 {
+            f.write_str("; if redo followed the checkpoint, nothing of it is left")?;
+        }
+        Ok(())
     }
 }
 
@@ -76,7 +80,9 @@ pub(crate) fn foresee(reader: &Reader<'_>) -> Result<Option<Salvage>, Error> {
 
 /// Damage that recovery refuses.
 struct Damage {
-    /// What lies before it; its end is the damaged block.
+    /// The damaged block.
+    at: StreamBlock,
+    /// What lies before it; its end is where redo is given up.
     scan: Scan,
     /// Behind the last block that is known to have been written.
     upto: StreamBlock,
@@ -88,7 +94,7 @@ impl Damage {
     /// What is kept and lost when the redo from here on is given up.
     fn outcome(&self, geometry: &Geometry) -> Salvage {
         Salvage {
-            at: geometry.rba(self.scan.end, 0),
+            at: geometry.rba(self.at, 0),
             kept_records: self.scan.records,
             last_kept: self.scan.last,
             lost_upto: geometry.rba(self.upto, 0),
@@ -122,12 +128,19 @@ impl Reader<'_> {
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         match behind {
             Behind::Nothing(_) => Ok(None),
-            Behind::Durable { .. } => self.survey(scan, limit).map(Some),
+            Behind::Durable { .. } => self.survey(scan.end, scan, limit).map(Some),
+            Behind::Older { before } => Ok(Some(Damage {
+                at: before,
+                upto: scan.end,
+                scan,
+                readable: 0,
+                records: 0,
+            })),
         }
     }
 
     /// Looks at every block behind the damage.
-    fn survey(&self, scan: Scan, limit: StreamBlock) -> Result<Damage, Error> {
+    fn survey(&self, at: StreamBlock, scan: Scan, limit: StreamBlock) -> Result<Damage, Error> {
         let from = Position {
             block: scan.end,
             offset: 0,
@@ -156,6 +169,7 @@ impl Reader<'_> {
         problem.map_or(Ok(()), Err)?;
         let records = records.count;
         Ok(Damage {
+            at,
             scan,
             upto,
             readable,

@@ -36,18 +36,21 @@ pub(crate) struct InspectArgs {
     #[arg(
         long,
         value_name = "KIND:PATHS",
-        conflicts_with_all = [
-            "path", "archive", "dump", "verify", "no_verify", "salvage", "accept_loss"
-        ]
+        conflicts_with_all = ["path", "archive", "dump", "verify", "no_verify"]
     )]
     members: Option<MembersChoice>,
     /// Make the member that is lost anew in the empty directory that is given in its place: open
     /// the log of --members, copy the others to it, close the log
-    #[arg(long, requires = "members", help_heading = "Lost members")]
+    #[arg(
+        long,
+        requires = "members",
+        conflicts_with = "salvage",
+        help_heading = "Lost members"
+    )]
     replace_member: bool,
-    /// Accept with --replace-member the loss of what the lost member of a race may have
-    /// acknowledged before the others had it
-    #[arg(long, requires = "replace_member", help_heading = "Lost members")]
+    /// Accept the loss of what a member that is missing may have acknowledged before the others
+    /// had it; with --replace-member or --salvage
+    #[arg(long, requires = "members", help_heading = "Lost members")]
     accept_member_loss: bool,
     /// Verify the archive of a log (a folder redo-archive-… that `redolab run --archive` made):
     /// each record, and that no file is missing between two others
@@ -70,8 +73,8 @@ pub(crate) struct InspectArgs {
     /// A damaged log cannot be opened, because acknowledged commits would be missing. This option
     /// prints the last record before the damage, the number of blocks behind it, and the whole
     /// records that can still be read from them. If you have a copy of the log, restore it. If you
-    /// have none, add
-    /// --accept-loss.
+    /// have none, add --accept-loss. With --members, what one of the members has is kept: only redo
+    /// behind the first block that no member has intact is given up, on all of them.
     #[arg(long, help_heading = "Damaged logs")]
     salvage: bool,
     /// Give up all redo from the damage on, permanently; RBA is the one that --salvage prints

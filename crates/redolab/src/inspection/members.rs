@@ -2,10 +2,11 @@
 //!
 //! What it must not know: which member may be believed, and how this is shown.
 
+use super::InspectedSalvage;
 use measure::run::RingFactsKind;
-use redo::Error;
 use redo::control::RingKind;
 use redo::engine::{InspectedMember as Found, MembersInspection, RingInspection};
+use redo::{Error, Salvage};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,12 @@ pub(crate) struct InspectedMembers {
     pub(crate) members: Vec<InspectedMember>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ring: Option<InspectedRing>,
+    /// What giving up the redo behind the damage loses, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) salvage: Option<InspectedSalvage>,
+    /// What could be given up of a log with a ring.
+    #[serde(skip)]
+    pub(crate) damage: Option<Salvage>,
 }
 
 /// The ring of a log.
@@ -84,6 +91,8 @@ impl InspectedMembers {
             refused: found.refused,
             members: found.members.into_iter().map(InspectedMember::of).collect(),
             ring: None,
+            salvage: None,
+            damage: None,
         })
     }
 
@@ -132,6 +141,8 @@ impl InspectedMembers {
                 end_rba: found.end.map(|rba| rba.to_string()),
                 why: found.unused,
             }),
+            salvage: None,
+            damage: found.damage,
         })
     }
 }

@@ -198,6 +198,9 @@ fn salvage(salvage: &InspectedSalvage) -> String {
         grouped(salvage.lost_records),
         grouped(unknown),
     );
+    if salvage.lost_blocks == 0 {
+        out.push_str("  If redo followed the checkpoint, nothing of it is left.\n");
+    }
     if !salvage.done {
         out.push_str(&format!(
             "Nothing was changed. Restore the log from a copy where there is one. Acknowledged commits \

@@ -489,3 +489,110 @@ fn damage_of_another_kind_is_not_given_up() {
     inspect(&place, &accepted).expect(1, &[name, "belongs to another log"]);
     assert!(state(&place.target) == before, "it was touched");
 }
+
+/// A log that was closed needs nothing of the blocks before its checkpoint.
+#[test]
+fn damage_before_the_checkpoint_of_a_closed_log_is_a_problem_and_no_end() {
+    for (at, len) in [(50, 64), (0, 4096), (8, 8)] {
+        let place = Place::new();
+        log(&place.target, false);
+        let ways = || Log::builder(&place.target).options(options());
+        let (log, _) = ways().open().expect("opens");
+        log.checkpoint(log.durable()).expect("durable");
+        log.close().expect("closes");
+        let before = (
+            log.geometry().address(RECORDS as u64 - 1),
+            log.geometry().rba(39, 0),
+        );
+        let paths = Paths::new(&place.target);
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&paths.logs(2)[0]);
+        let file = file.expect("there");
+        file.write_all_at(&vec![0xAA; len], before.0 + at)
+            .expect("written");
+        let rba = before.1.to_string();
+        let told = [
+            "clean",
+            "damaged",
+            rba.as_str(),
+            "recovery does not need it",
+        ];
+        inspect(&place, &[]).expect(0, &told);
+        let found = json(&place, &["--no-verify"]);
+        assert_eq!(
+            (&found["end"], &found["records"]),
+            (&"clean".into(), &0.into())
+        );
+        assert_eq!(found["problems"][0]["id"], "damaged_before_checkpoint");
+        inspect(&place, &["--salvage"]).expect(2, &["nothing to give up"]);
+        let (again, recovery) = ways().open().expect("nothing of it is needed");
+        assert!(recovery.notes()[0].contains(&rba), "{:?}", recovery.notes());
+        again.close().expect("closes");
+    }
+}
+
+/// Of a log with members what one of them has is kept.
+#[test]
+fn redo_that_no_member_has_is_given_up_on_all() {
+    let place = Place::new();
+    let directories = ["a", "b"].map(|name| place.target.join(name));
+    for directory in &directories {
+        std::fs::create_dir(directory).expect("a directory");
+    }
+    let members = || redo::MemberLayout::mirror(&directories).force_same_device(true);
+    Log::builder(members())
+        .shape(shape())
+        .create()
+        .expect("creates");
+    let ways = || Log::builder(members()).options(options());
+    let (log, _) = ways().open().expect("opens");
+    let mut session = log.session();
+    for i in 0..RECORDS {
+        session.append(&[&[i as u8; 3000][..]]).expect("fits");
+        session.commit(CommitMode::WAIT_IMMEDIATE).expect("commits");
+    }
+    let address = |block: u64| log.geometry().address(block);
+    let (own, common) = (address(10), address(20));
+    let at = log.geometry().rba(20, 0).to_string();
+    drop(session);
+    drop(log);
+    for (directory, places) in directories.iter().zip([&[own, common][..], &[common]]) {
+        let logs = Paths::new(directory).logs(2);
+        let file = std::fs::OpenOptions::new().write(true).open(&logs[0]);
+        let file = file.expect("there");
+        for place in places {
+            file.write_all_at(&[0xAA; 64], place + 30).expect("written");
+        }
+    }
+    let named = format!(
+        "mirror:{},{}",
+        directories[0].display(),
+        directories[1].display()
+    );
+    let inspect = |more: &[&str]| place.run(&[&["inspect", "--members", &named], more].concat());
+    let before: Vec<_> = directories
+        .iter()
+        .map(|directory| state(directory))
+        .collect();
+    inspect(&[]).expect(1, &["damaged at RBA", &at]);
+    let told = [
+        "keep  20 records",
+        "19 whole records",
+        &format!("--accept-loss {at}"),
+    ];
+    inspect(&["--salvage"]).expect(1, &told);
+    inspect(&["--salvage", "--accept-loss", "0x000001.00000014.0001"]).expect(2, &[&at]);
+    inspect(&["--accept-member-loss"]).expect(2, &["--replace-member or --salvage"]);
+    let after: Vec<_> = directories
+        .iter()
+        .map(|directory| state(directory))
+        .collect();
+    assert!(before == after, "it was touched");
+    inspect(&["--salvage", "--accept-loss", &at])
+        .expect(0, &["kept  20 records", "in sync and equal"]);
+    let (_log, recovery) = ways().open().expect("it was given up");
+    assert_eq!(recovery.scan().records, 20);
+    drop((_log, recovery));
+    inspect(&["--salvage"]).expect(2, &["nothing to give up"]);
+}

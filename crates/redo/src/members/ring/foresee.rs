@@ -9,7 +9,7 @@ use crate::control::{ControlInfo, RingTable};
 use crate::error::Error;
 use crate::format::LifeId;
 use crate::planted::Planted;
-use crate::recovery::{Reader, Scan};
+use crate::recovery::{Reader, Salvage, Scan};
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, Region};
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub(crate) struct ForeseenRing {
     pub(crate) lacking: u64,
     /// How the log ends with what the ring has.
     pub(crate) scan: Option<Scan>,
+    /// What giving up the redo behind its damage would keep and lose.
+    pub(crate) damage: Option<Salvage>,
     /// Why the log would be opened without its ring.
     pub(crate) unused: Option<String>,
     /// What would refuse the opening.
@@ -99,7 +101,11 @@ impl RingAssembly {
             units,
         };
         let reader = Reader::new(&given, info, &self.path, self.planted);
-        found.scan = Some(reader.scan(|_, _, _| {})?);
+        let scanned = reader.scan(|_, _, _| {});
+        if let Err(Error::Corrupt { .. }) = scanned {
+            found.damage = crate::recovery::foresee(&reader)?;
+        }
+        found.scan = Some(scanned?);
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! `redolab inspect --members`: the members of a log beside each other, and a lost one made anew.
 
-use super::InspectArgs;
+use super::{InspectArgs, salvage};
 use crate::cli::members::{MembersChoice, MembersRole};
 use crate::cli::{CommandError, FAILED};
-use crate::inspection::InspectedMembers;
+use crate::inspection::{InspectedMembers, InspectedSalvage};
 use crate::output::inspection as text;
+use redo::engine::{FAILOVER_DELAY_MAX, RING_MIN_BYTES};
 use redo::{Log, MemberLayout, Options, SyncMethod};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,6 +19,19 @@ pub(super) fn main(args: &InspectArgs, members: &MembersChoice) -> Result<ExitCo
             args.view.reads(&entry.path());
         }
     }
+    if args.accept_member_loss && !args.replace_member && !args.salvage {
+        return Err(CommandError::usage(
+            "--accept-member-loss: add --replace-member or --salvage, which need it",
+        ));
+    }
+    let given_up = match (args.accept_loss, members.directories.first()) {
+        (Some(at), Some(first)) => {
+            args.view.check()?;
+            let layout = layout(members).accept_loss(args.accept_member_loss);
+            Some(salvage::give_up_in(layout, first, at)?)
+        }
+        _ => None,
+    };
     let found = match (members.role, &members.directories[..]) {
         (MembersRole::Ring | MembersRole::Failover, [disk, ring]) => {
             if args.replace_member {
@@ -36,7 +50,14 @@ pub(super) fn main(args: &InspectArgs, members: &MembersChoice) -> Result<ExitCo
             InspectedMembers::of(directories)
         }
     };
-    let found = found.map_err(|e| CommandError::failed(e.to_string()))?;
+    let mut found = found.map_err(|e| CommandError::failed(e.to_string()))?;
+    if let Some(given_up) = given_up {
+        found.salvage = Some(InspectedSalvage::of(&given_up, true));
+    } else if args.salvage {
+        let directories = &members.directories;
+        let foreseen = salvage::foresee_members(directories, &found, args.accept_member_loss)?;
+        found.salvage = Some(InspectedSalvage::of(&foreseen, false));
+    }
     args.view
         .emit(&found, |style| text::members(&found, style))?;
     let refused = found.refused.is_some();
@@ -81,8 +102,12 @@ fn layout(members: &MembersChoice) -> MemberLayout {
         MembersRole::Cells { cell } if cell > 1 => {
             MemberLayout::mirror_of_races(all.chunks(cell).map(<[PathBuf]>::to_vec))
         }
-        // Those of a ring are not made anew.
-        _ => MemberLayout::mirror(all),
+        MembersRole::Cells { .. } => MemberLayout::mirror(all),
+        // The size of its ring is of no account, which was made with the log.
+        MembersRole::Ring => MemberLayout::ring(&all[0], &all[1], RING_MIN_BYTES),
+        MembersRole::Failover => {
+            MemberLayout::failover(&all[0], &all[1], RING_MIN_BYTES, FAILOVER_DELAY_MAX)
+        }
     };
     // Where its members are was decided when the log was made.
     layout.force_same_device(true)

@@ -53,6 +53,10 @@ pub(crate) fn members(found: &InspectedMembers, style: Style) -> String {
         let refused = sanitize::line(refused);
         out.push_str(&format!("An opening with them is refused:\n  {refused}\n"));
     }
+    if let Some(salvage) = &found.salvage {
+        out.push('\n');
+        out.push_str(&super::salvage(salvage));
+    }
     out
 }
 
