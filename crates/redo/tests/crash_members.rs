@@ -36,6 +36,10 @@ fn no_promise_is_broken_with_members() {
     all.push(("power_cuts", reached.all.power_cuts));
     all.push(("kills", reached.all.kills));
     all.push(("acknowledged", reached.all.acknowledged));
+    all.push(("cancelled", reached.all.cancelled));
+    all.push(("log_switches", reached.all.log_switches));
+    let busy = reached.all.all_lives_cancelled_and_switched;
+    all.push(("all_lives_cancelled_and_switched", busy));
     expect_reached(&all, if seeds >= MANY { REACHED } else { 0 });
 }
 

@@ -38,6 +38,10 @@ fn no_promise_is_broken_with_a_ring() {
     all.push(("closes", reached.all.closes));
     all.push(("checkpoints", reached.all.checkpoints));
     all.push(("acknowledged", reached.all.acknowledged));
+    all.push(("cancelled", reached.all.cancelled));
+    all.push(("log_switches", reached.all.log_switches));
+    let busy = reached.all.all_lives_cancelled_and_switched;
+    all.push(("all_lives_cancelled_and_switched", busy));
     all.push(("reused_log_writes", reached.all.reused_log_writes));
     expect_reached(&all, if seeds >= MANY { REACHED } else { 0 });
 }

@@ -88,6 +88,8 @@ fn each_planted_bug_is_found() {
         (Bug::GoodCopyFirst, 0),
         (Bug::PublishDeferred, 0),
         (Bug::DeferUnlooked, 0),
+        (Bug::DeferInTheWay, 0),
+        (Bug::CancelLosesOthers, 0),
         (Bug::ReuseUnarchived, 0),
         (Bug::SkipArchiveFence, 0),
     ]);

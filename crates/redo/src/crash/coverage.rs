@@ -45,6 +45,18 @@ counters! {
     tickets_refused,
     /// Power cuts with tickets outstanding.
     cut_with_tickets,
+    /// Tasks that were woken for a durable commit, and for one that failed with the log.
+    tasks_durable,
+    /// See `tasks_durable`.
+    tasks_refused,
+    /// Futures that were dropped before they were decided.
+    cancelled,
+    /// Log switches.
+    log_switches,
+    /// Lives with a dropped future and a log switch.
+    lives_cancelled_and_switched,
+    /// Histories of several lives with both in each.
+    all_lives_cancelled_and_switched,
     /// Records that were appended and, not being acknowledged, not recovered.
     unacknowledged_lost,
     /// Records that span blocks.

@@ -3,6 +3,7 @@
 
 use super::disk::EIO;
 use super::life::{Env, Flight, Life};
+use super::tasks;
 use crate::planted::Bug;
 use crate::writer::{Action, Actions, Event, Io, MAX_DEPTH};
 use device::sim_disk::{OpOutcome, Pending};
@@ -44,6 +45,7 @@ impl Life {
                 Action::Poison(cause) => {
                     env.note(|| format!("poisoned: {cause}"));
                     self.poisoned = true;
+                    tasks::wake_all(&self.buffer);
                 }
                 Action::Idle => {}
             }
@@ -74,6 +76,9 @@ impl Life {
                 let reused = start >= env.plan.geometry.capacity_blocks();
                 env.coverage.reused_log_writes += u64::from(reused);
                 env.moments.written(start + u64::from(blocks));
+                let log = env.plan.geometry.log_seq(start);
+                let switches = self.log.replace(log).is_some_and(|last| last != log);
+                env.coverage.log_switches += u64::from(switches);
                 let addr = env.plan.geometry.address(start);
                 (OpKind::Write { addr, pieces }, start + u64::from(blocks))
             }
@@ -123,11 +128,13 @@ impl Life {
         if self.failed {
             env.violated("I8: published after the first failure");
         }
-        let together = batches - self.buffer.published() > 1;
+        let first = self.buffer.published();
+        let together = batches - first > 1;
         env.coverage.published_together += u64::from(together);
         let (open, _) = self.buffer.open_batch();
         self.carried = self.buffer.commits(open);
         self.buffer.publish(batches, block);
+        tasks::wake(&self.buffer, first, batches);
     }
 
     /// The disk ends one operation, the oldest or any other.

@@ -45,6 +45,8 @@ pub(super) struct Env {
     pub(super) ring_was_away: bool,
     /// Of a log in archive mode.
     pub(super) archive: Option<SimArchive>,
+    /// Each life so far had a dropped future and a log switch.
+    pub(super) all_busy: bool,
     /// A flush failed since the power came on: what caches hold is no longer what flushes cover.
     pub(super) flush_failed: bool,
     pub(super) violation: Option<String>,
@@ -107,6 +109,10 @@ pub(super) struct Life {
     pub(super) sealed: Vec<Batch>,
     pub(super) gathering: Option<(u32, Nanos)>,
     pub(super) awaits_checkpoint: bool,
+    /// The log that was written last.
+    pub(super) log: Option<u64>,
+    /// What was counted when it began: dropped futures and log switches.
+    before: (u64, u64),
     /// The flush of the batches before this one is deferred; 0 where none is.
     pub(super) deferred: u64,
     pub(super) carried: u32,
@@ -169,6 +175,8 @@ impl Life {
             sealed: Vec::new(),
             gathering: None,
             awaits_checkpoint: false,
+            log: None,
+            before: (env.coverage.cancelled, env.coverage.log_switches),
             deferred: 0,
             carried: 0,
             poisoned: false,
@@ -210,6 +218,10 @@ impl Life {
     /// Somebody takes the baton, because a commit waits, room is needed, the log closes, or a
     /// timer went off.
     fn pend(&mut self, env: &mut Env) {
+        if self.waits_for_itself(env) {
+            env.violated("liveness: the log waits for a checkpoint of what it does not flush");
+            return;
+        }
         if self.look_at_flush(env) {
             return;
         }
@@ -288,6 +300,19 @@ impl Life {
             && self.somebody_waits()
     }
 
+    /// A log writer that holds the baton while it waits needs a checkpoint beyond what is durable,
+    /// and nothing that would make more durable is under way.
+    fn waits_for_itself(&self, env: &Env) -> bool {
+        let policy = &env.plan.policy;
+        let holds = self.writer.is_single() || policy.adaptive.is_none() && policy.depth == 1;
+        if !(self.awaits_checkpoint && self.deferred > 0 && holds && self.flights.is_empty()) {
+            return false;
+        }
+        let durable = self.buffer.durable_block();
+        let needs = |b: &Batch| !rules::lets_write(&env.plan.geometry, durable, b.end() - 1);
+        self.inbox.is_empty() && self.sealed.last().is_some_and(needs)
+    }
+
     /// Everything that was appended is durable and nothing is under way.
     pub(super) fn is_drained(&self) -> bool {
         let (open, bytes) = self.buffer.open_batch();
@@ -295,6 +320,18 @@ impl Life {
             && self.writer.is_idle()
             && self.buffer.published() == open
             && !self.sessions.iter().any(Session::is_filling)
+    }
+
+    /// A future was dropped and a log switch made in it.
+    pub(super) fn cancelled_and_switched(&self, env: &Env) -> bool {
+        let (cancelled, switches) = self.before;
+        env.coverage.cancelled > cancelled && env.coverage.log_switches > switches
+    }
+
+    /// It goes on, and one of the two has not happened in it.
+    pub(super) fn lacks_events(&self, env: &Env) -> bool {
+        let ends = self.closing || self.failed || self.control_failed;
+        !ends && !self.cancelled_and_switched(env)
     }
 
     /// The history again on a fresh writer: it must be the same.

@@ -25,6 +25,9 @@ use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Steps for which a life goes on at most until a future was dropped and a log switch made in it.
+const PATIENCE: u64 = 4_000;
+
 /// A log's disks as those who open it get them: `None` for a member that is not given.
 struct Places {
     data: Vec<Option<Arc<dyn LogDevice>>>,
@@ -245,6 +248,7 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
         world.life = Some(Life::begin(control.info(), &mut world.env));
         world.steps_left = 1 + world.env.rng.below(world.env.plan.steps);
         world.grace = world.env.rng.pick(&[0, 60, 60, 60]);
+        world.patience = if world.env.plan.cancels { PATIENCE } else { 0 };
     }
     hangs::carry(world, &mut control);
     let mut resilver = None;

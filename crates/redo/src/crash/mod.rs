@@ -26,6 +26,7 @@ mod resilvers;
 mod restores;
 mod rings;
 mod sessions;
+mod tasks;
 mod world;
 
 pub use coverage::{Coverage, MemberCoverage, RingCoverage};

@@ -5,6 +5,7 @@
 use super::life::Env;
 use super::oracle::Appended;
 use super::plan::Plan;
+use super::tasks::Tasks;
 use crate::buffer::{LogBuffer, Reservation, Source};
 use crate::control::Position;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
@@ -18,6 +19,7 @@ pub(super) struct Session {
     last: Option<(u64, usize)>,
     /// Commits whose outcome is reported later, with the numbers of their last records.
     tickets: Tickets<usize>,
+    tasks: Tasks,
 }
 
 #[derive(Default)]
@@ -46,6 +48,7 @@ impl Session {
             phase: Phase::Idle,
             last: None,
             tickets: Tickets::new(plan.tickets),
+            tasks: Tasks::default(),
         }
     }
 
@@ -65,6 +68,7 @@ impl Session {
             self.phase,
             Phase::Waiting { posts: true, .. } | Phase::Blocked(_)
         ) || self.tickets.wanted()
+            || self.tasks.posts()
     }
 
     /// The batch behind the last that it waits for.
@@ -74,6 +78,7 @@ impl Session {
             _ => None,
         }
         .max(self.tickets.waits_for())
+        .max(self.tasks.waits_for())
     }
 
     /// Takes what is known of its tickets.
@@ -100,6 +105,9 @@ impl Session {
     ) {
         if self.tickets.len() > 0 {
             self.tell(buffer, poisoned, env);
+        }
+        if env.plan.cancels {
+            self.tasks.step(buffer, poisoned, env);
         }
         self.phase = match std::mem::take(&mut self.phase) {
             Phase::Idle if poisoned || closing => Phase::Idle,
@@ -135,6 +143,10 @@ impl Session {
                 let posts = env.plan.batch == 0 || !env.rng.chance(env.plan.batch, 16);
                 env.coverage.commits_wait_batch += u64::from(!posts);
                 buffer.register(batch);
+                if env.plan.cancels && self.tasks.has_room() && env.rng.chance(1, 2) {
+                    self.tasks.begin(buffer, batch, number, posts);
+                    return Phase::Idle;
+                }
                 if self.tickets.len() >= env.plan.tickets {
                     return Phase::Waiting {
                         batch,

@@ -71,6 +71,8 @@ pub(super) struct World {
     pub(super) steps_left: u64,
     /// Steps that the end may wait until something is in flight.
     pub(super) grace: u64,
+    /// Steps that it may wait until a future was dropped and a log switch made.
+    pub(super) patience: u64,
     history: Vec<u8>,
 }
 
@@ -117,6 +119,7 @@ impl World {
             rings: RingCoverage::default(),
             ring_was_away: false,
             archive,
+            all_busy: true,
             flush_failed: false,
             violation: None,
             trace: trace.then(Vec::new),
@@ -131,6 +134,7 @@ impl World {
             recoveries_cut: 0,
             steps_left: 0,
             grace: 0,
+            patience: 0,
             history: Vec::new(),
         }));
         // The last recovery only judges.
@@ -146,6 +150,8 @@ impl World {
             }
         }
         let mut world = lock(&world);
+        let all_busy = world.env.all_busy && lives > 1;
+        world.env.coverage.all_lives_cancelled_and_switched += u64::from(all_busy);
         Report {
             violation: world.env.violation.take(),
             coverage: world.env.coverage.clone(),
@@ -267,8 +273,10 @@ impl World {
             return;
         }
         // Most ends are drawn where something is in flight.
-        if self.grace > 0 && self.env.disks.pending().is_empty() {
-            self.grace -= 1;
+        let lacks = self.patience > 0 && life.lacks_events(&self.env);
+        if lacks || self.grace > 0 && self.env.disks.pending().is_empty() {
+            self.patience -= u64::from(lacks);
+            self.grace -= u64::from(!lacks);
             self.steps_left = 1;
             return;
         }
@@ -366,6 +374,9 @@ impl World {
             self.env.flush_failed = false;
         }
         if let Some(life) = self.life.take() {
+            let busy = life.cancelled_and_switched(&self.env);
+            self.env.coverage.lives_cancelled_and_switched += u64::from(busy);
+            self.env.all_busy &= busy;
             self.history.extend_from_slice(life.history.bytes());
         }
         self.enter(Stage::Recovery);
