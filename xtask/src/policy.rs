@@ -106,6 +106,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/src/schedules/disk",
     "crates/redo/tests/common/generated",
     "crates/redo/src/wakers",
+    "crates/redo/tests/cases",
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log_full",
     "fuzz/promises/redo_recovery",
