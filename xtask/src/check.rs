@@ -108,6 +108,8 @@ const CRASH: &[&str] = &[
     "redolab-redo",
     "--features",
     "crash",
+    // Some bugs are planted in tests of the library.
+    "--lib",
     "--test",
     "crash*",
     "--locked",
@@ -401,6 +403,31 @@ mod tests {
         ] {
             assert_eq!(missing(&root, &needs).is_none(), met);
         }
+    }
+
+    /// What only a feature compiles is run by a step, wherever it is tested.
+    #[test]
+    fn tests_of_the_library_that_plant_bugs_are_run() {
+        let root = crate::root();
+        let files = crate::tree::files(&root).expect("the tree");
+        let planting = files.iter().filter(|file| {
+            let plants = file.text.contains("#[cfg(feature = \"crash\")]\n#[test]");
+            plants
+                || file
+                    .text
+                    .contains("#[cfg(feature = \"crash\")]\n    #[test]")
+        });
+        let planting: Vec<&str> = planting.map(|file| file.path.as_str()).collect();
+        assert!(
+            planting
+                .iter()
+                .any(|path| path.ends_with("writer/tests.rs")),
+            "{planting:?}"
+        );
+        let runs = ["crates/redo/src/", "crates/redo/tests/crash"];
+        let is_run = |path: &&str| runs.iter().any(|place| path.starts_with(place));
+        assert!(planting.iter().all(is_run), "run by no step: {planting:?}");
+        assert!(CRASH.contains(&"--lib") && CRASH.contains(&"crash"));
     }
 
     #[test]

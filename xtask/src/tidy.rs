@@ -16,7 +16,7 @@ mod words;
 
 use crate::source::Source;
 use crate::tree;
-use crate::{Outcome, policy};
+use crate::{Outcome, policy, prove};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -85,6 +85,9 @@ pub fn run(root: &Path) -> Outcome<bool> {
     sources
         .iter()
         .filter_map(style::note)
+        .for_each(|note| println!("note: {note}"));
+    prove::notes(root)
+        .iter()
         .for_each(|note| println!("note: {note}"));
     println!(
         "tidy: {} violations in {} files ({} of Rust)",

@@ -1,11 +1,13 @@
 //! `cargo xtask prove [NAME…]`: what takes longer than a check may, by name, with its data.
 //!
 //! What lives here: the list of proofs and taking them in turn. The table of those that are tests
-//! is in `tests`; `cuts` adds options to one of them, `soak` repeats some with other seeds,
-//! `mutants` changes the product, `deny` asks cargo-deny, `dist` installs what others install.
+//! is in `tests`, how old each is in `age`; `cuts` adds options to one of them, `soak` repeats some
+//! with other seeds, `mutants` changes the product, `deny` asks cargo-deny, `dist` installs what
+//! others install.
 //!
 //! Invariant: a proof that could not be made has failed; nothing here skips.
 
+mod age;
 mod cuts;
 mod deny;
 mod dist;
@@ -14,11 +16,14 @@ pub mod record;
 mod soak;
 mod tests;
 
+pub use age::notes;
 pub use deny::install;
 
 use crate::{Outcome, fuzz};
+use age::Age;
+use std::collections::BTreeMap;
 use std::path::Path;
-use tests::PROOFS;
+use tests::{PROOFS, Proof};
 
 /// Seconds of each fuzz target, unless a number follows its name.
 const FUZZ_SECONDS: &str = "300";
@@ -64,7 +69,7 @@ type Asked<'a> = (&'a str, Vec<&'a str>);
 /// When a name or an option is not known, or a proof cannot be made.
 pub fn run(root: &Path, words: &[&str]) -> Outcome<bool> {
     if words == ["list"] {
-        print!("{}", list());
+        print!("{}", list(&age::ages(root)));
         return Ok(true);
     }
     let asked = asked(words)?;
@@ -103,17 +108,26 @@ fn prove(root: &Path, name: &str, options: &[&str]) -> Outcome<bool> {
     }
 }
 
+/// The proofs that are tests.
+fn proofs() -> impl Iterator<Item = &'static Proof> {
+    PROOFS.iter().chain([&cuts::PROOF])
+}
+
 /// Names of all proofs, with what they show and how long they take.
 fn all() -> Vec<(&'static str, &'static str, &'static str)> {
-    let tests = PROOFS.iter().chain([&cuts::PROOF]);
-    let mut all: Vec<_> = tests.map(|p| (p.name, p.shows, p.takes)).collect();
+    let mut all: Vec<_> = proofs().map(|p| (p.name, p.shows, p.takes)).collect();
     all.extend(OTHERS);
     all
 }
 
-fn list() -> String {
-    let line =
-        |(name, shows, takes): (&str, &str, &str)| format!("{name:<14} {takes:<9} {shows}\n");
+/// Each proof, and how old it is where that is known.
+fn list(ages: &BTreeMap<&str, Age>) -> String {
+    let line = |(name, shows, takes): (&str, &str, &str)| {
+        let age = ages
+            .get(name)
+            .map_or(String::new(), |age| format!("{:<24} {age}\n", ""));
+        format!("{name:<14} {takes:<9} {shows}\n{age}")
+    };
     let lines = all().into_iter().map(line);
     lines.collect()
 }
@@ -166,7 +180,7 @@ mod unit {
                 "{name}"
             );
             assert!(!shows.is_empty() && !takes.is_empty(), "{name}");
-            assert!(list().contains(shows));
+            assert!(list(&BTreeMap::new()).contains(shows));
         }
         let root = crate::root();
         assert!(prove(&root, "flips", &["--deep"]).is_err());
