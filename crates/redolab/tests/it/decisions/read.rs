@@ -106,6 +106,7 @@ pub fn run_of_markdown(text: &str) -> Answers {
     let mut answers = Answers::new();
     if let Some(line) = between(text, "**Verdict: ", "**") {
         let line = format!("{line}   ").replace(", performance: ", "   performance: ");
+        let line = line.replace(", scope: ", "   scope: ");
         put(&mut answers, "verdict", line.split(',').next());
         put(
             &mut answers,
