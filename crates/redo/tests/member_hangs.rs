@@ -161,8 +161,8 @@ fn commit_beside(rig: &Rig, hung: usize, after: usize, update: impl Fn(&Log) + S
         });
         until("so does the update", || update.is_finished());
     });
-    assert_eq!(in_sync(&log)[hung], false);
-    assert_eq!(in_sync(&log)[1 - hung], true);
+    assert!(!in_sync(&log)[hung]);
+    assert!(in_sync(&log)[1 - hung]);
     drop(hangs);
     drop(log);
     Duration::from_nanos(Nanos(ended.into_inner()).since(begun).0)
@@ -208,7 +208,7 @@ fn an_update_of_an_idle_log_goes_on_without_a_member_that_hangs() {
             until("it goes on without the member", || update.is_finished());
         });
         commit(&log, 10..11);
-        assert_eq!(in_sync(&log)[hung], false);
+        assert!(!in_sync(&log)[hung]);
         drop(hangs);
         drop(log);
         rig.assert_kept(hung, 11);
@@ -321,7 +321,7 @@ fn longest_commit(rig: &Rig, hung: usize, beside: Beside, patience: Duration) ->
         worst
     });
     if beside != Beside::Resilver {
-        assert_eq!(in_sync(&log)[hung], false);
+        assert!(!in_sync(&log)[hung]);
     }
     (worst, next.into_inner())
 }

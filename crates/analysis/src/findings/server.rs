@@ -602,7 +602,10 @@ mod tests {
             assert!(ids(&run).contains(&torn(Weight::Info)), "{setting:?}");
         }
         for healthy in [("full_page_writes", "on"), ("innodb_doublewrite", "ON")] {
-            assert_eq!(ids(&server(&[healthy])), [acknowledged.clone()]);
+            assert_eq!(
+                ids(&server(&[healthy])),
+                std::slice::from_ref(&acknowledged)
+            );
         }
     }
 

@@ -301,7 +301,10 @@ mod tests {
             run
         };
         let good = ("server.acknowledgement".to_owned(), Weight::Good);
-        assert_eq!(ids(&with(("full_page_writes", "on"))), [good.clone()]);
+        assert_eq!(
+            ids(&with(("full_page_writes", "on"))),
+            std::slice::from_ref(&good)
+        );
         for (setting, id, weight) in [
             (("fsync", "off"), "server.no_flush", Weight::Bad),
             (
@@ -340,11 +343,8 @@ mod tests {
             log(&mut run).changed_settings = [("fsync".to_owned(), last.to_owned())].into();
             let found = of_server(&run);
             assert_eq!(found[0].id, "server.no_flush", "{first} to {last}");
-            assert!(
-                found[0].claim.contains("while it was watched"),
-                "{}",
-                found[0].claim
-            );
+            let claim = &found[0].claim;
+            assert!(claim.contains("while it was watched"), "{claim}");
         }
         // A role's own setting is not the server's; whether it commits is not known.
         let mut run = with(("full_page_writes", "on"));

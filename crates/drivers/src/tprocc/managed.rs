@@ -79,12 +79,15 @@ fn with_tables(plan: &ManagedPlan, of: fn(&ManagedPlan) -> [u64; 2]) -> [u64; 2]
     [data + tables, redo]
 }
 
+/// Starts a server of a plan in its folders.
+type StartServer = fn(&ManagedPlan, &ManagedFolders) -> Result<Box<dyn TprocCServer>, DriverError>;
+
 /// Makes a server, loads its tables, and opens them.
 fn make(
     plan: &ManagedPlan,
     folders: &ManagedFolders,
     shown: &str,
-    start: fn(&ManagedPlan, &ManagedFolders) -> Result<Box<dyn TprocCServer>, DriverError>,
+    start: StartServer,
 ) -> Result<OpenedTarget, DriverError> {
     let options = options(plan)?;
     let server = start(&of_server(plan), folders)?;

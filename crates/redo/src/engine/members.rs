@@ -15,10 +15,11 @@ use super::resilver::{ResilverThread, ResilverWork};
 use super::{Log, create};
 use crate::control::{Carrier, ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
+use crate::group::Geometry;
 use crate::members::{
     Assembled, Assembly, CopyTo, GivenMember, MemberCarrier, MemberState, Standing,
 };
-use crate::recovery::Recovery;
+use crate::recovery::{DamageScan, Recovery};
 use crate::sync::Mutex;
 use device::file::{Directory, LockGuard, lock_exclusive_at};
 use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
@@ -116,6 +117,15 @@ impl Places {
     }
 }
 
+/// The files of each member, and the thread that carries out its control writes.
+type FilesOfMembers = (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>);
+
+/// Damage is looked for over a whole log buffer at least.
+fn scan_of(options: &Options, geometry: &Geometry) -> Result<DamageScan, Error> {
+    let buffer = options.ring_blocks(geometry)? * u64::from(geometry.block_bytes);
+    Ok(options.damage_scan.at_least(buffer))
+}
+
 impl Log {
     pub(super) fn create_members(
         layout: &MemberLayout,
@@ -187,9 +197,7 @@ impl Log {
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
         let found = assembly.info.members.unwrap_or(table);
         refuse_other_kind(&layout, table, found)?;
-        let geometry = assembly.info.geometry;
-        let buffer = options.ring_blocks(&geometry)? * u64::from(geometry.block_bytes);
-        let scan = options.damage_scan.at_least(buffer);
+        let scan = scan_of(&options, &assembly.info.geometry)?;
         let method = options.sync_method;
         let mut lost = lost.into_iter();
         let mut make = |member: usize, info: &ControlInfo, copy: &CopyTo<'_>| {
@@ -215,8 +223,7 @@ impl Log {
             members,
             notes: assembled,
         } = assembly.open_and_make(scan, options.planted, &mut make)?;
-        notes.extend(assembled);
-        notes.extend(unopened);
+        notes.extend(assembled.into_iter().chain(unopened));
         let standing = Arc::clone(&members.standing);
         standing.set_outlier(options.outlier);
         standing.set_patience(times.0);

@@ -114,11 +114,7 @@ impl Log {
         let archived = info.archived.map(|position| position.block);
         let checkpoint = info.checkpoint.block;
         let writer = Writer::new(geometry, policy, 0, start, reusable, options.planted);
-        let depth = if pipe.queue.is_some() {
-            policy.depth
-        } else {
-            1
-        };
+        let depth = pipe.queue.as_ref().map_or(1, |_| policy.depth);
         let fresh = writer.clone();
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);

@@ -273,7 +273,7 @@ fn elsewhere(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) 
             .collect();
         let slow = report
             .event(WRITE)
-            .filter(|_| names == &["log buffer space"]);
+            .filter(|_| *names == ["log buffer space"]);
         let slow = slow.filter(|write| write.mean_ms() >= t.write_mean_fair_ms.value);
         let cause = slow.map_or_else(String::new, |write| {
             format!(
