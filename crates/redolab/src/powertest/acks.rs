@@ -242,11 +242,8 @@ fn answer(channel: &mut PowerChannel) -> Result<PowerResponse, ChannelError> {
         peer: channel.peer().to_owned(),
     })?;
     match messages::decode(&body) {
-        Ok(Message::Json(PowerResponse::Refused(reason))) => Err(ChannelError::Refused {
-            peer: channel.peer().to_owned(),
-            reason: measure::words::sanitize::line(&reason),
-        }),
-        Ok(Message::Json(answer)) => Ok(answer),
+        Ok(Message::Json(PowerResponse::Refused(reason))) => Err(channel.refused(&reason)),
+        Ok(Message::Json(answer)) => channel.checked(answer),
         Ok(Message::Acks(_)) => {
             Err(channel.unusable("nobody asked for acknowledgements".to_owned()))
         }
@@ -301,9 +298,7 @@ pub(super) fn fetch(
                 )));
             }
             Ok(Message::Json(PowerResponse::Refused(reason))) => {
-                let peer = channel.peer().to_owned();
-                let reason = measure::words::sanitize::line(&reason);
-                return Err(ChannelError::Refused { peer, reason });
+                return Err(channel.refused(&reason));
             }
             Ok(Message::Json(_)) => return Err(channel.unusable("no acknowledgements".to_owned())),
             Err(what) => return Err(channel.unusable(what)),
@@ -366,6 +361,39 @@ mod tests {
             let why = result.expect_err("refused");
             assert!(why.contains("acknowledgements"), "{demanded}: {why}");
             assert_eq!(sent, messages, "{demanded} {lengths:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_sends_the_token_back_does_not_have_it_printed() {
+        const TOKEN: &str = "a token of sixteen bytes or more";
+        let open = |text: &str| PowerResponse::Refused(text.to_owned());
+        let earlier = |text: &str| PowerResponse::Tests {
+            open: Vec::new(),
+            earlier: vec![text.to_owned()],
+        };
+        for (answer, says) in [
+            (open(&format!("no {TOKEN}!")), "no (the token)!"),
+            // What is not printed may divide it.
+            (open("a token of six\u{1}teen bytes or more"), "(the token)"),
+            (earlier(TOKEN), "it contains the token"),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+            let address = listener.local_addr().expect("it is bound").to_string();
+            let server = std::thread::spawn(move || {
+                let (stream, _) = listener.accept().expect("a client");
+                let mut channel =
+                    PowerChannel::accept(stream, &token(), || true).expect("the token");
+                channel.receive(PATIENCE).expect("a request");
+                channel
+                    .send(&encode(&answer).expect("short"))
+                    .expect("sends");
+            });
+            let mut channel = PowerChannel::connect(&address, &token()).expect("connects");
+            let refused = ask(&mut channel, &PowerRequest::Ping).expect_err("refused");
+            let text = refused.to_string();
+            assert!(text.contains(says) && !text.contains(TOKEN), "{text}");
+            server.join().expect("ends");
         }
     }
 }

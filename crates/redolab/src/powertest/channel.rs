@@ -16,7 +16,10 @@ mod bounded;
 
 use bounded::{Within, fill, io, put, whole};
 use hmac::{Hmac, KeyInit, Mac};
+use measure::words::sanitize;
 use redo::format::LifeId;
+use serde::Serialize;
+use serde_json::Value;
 use sha2::Sha256;
 use std::io::Read as _;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -164,6 +167,19 @@ impl PowerToken {
     fn sum(&self, parts: &[&[u8]]) -> Sum {
         sum_of(&self.0, parts)
     }
+
+    /// A text of the other side as it is shown: one harmless line without the token, which the
+    /// other side may know.
+    #[must_use]
+    pub fn removed_from(&self, text: &str) -> String {
+        let (token, text) = (String::from_utf8_lossy(&self.0), sanitize::line(text));
+        let token = sanitize::line(&token);
+        // Of one that is not text, so little may be left that every text contains it.
+        match token.len() < *TOKEN_BYTES.start() {
+            true => text,
+            false => text.replace(&token, "(the token)"),
+        }
+    }
 }
 
 fn sum_of(key: &[u8], parts: &[&[u8]]) -> Sum {
@@ -196,6 +212,7 @@ impl SealedWay {
 pub struct PowerChannel {
     stream: TcpStream,
     peer: String,
+    token: PowerToken,
     sending: SealedWay,
     receiving: SealedWay,
 }
@@ -267,7 +284,7 @@ impl PowerChannel {
         let mut word = [0];
         whole(&mut stream, &mut word, within, peer)?;
         if word != [0] {
-            return Err(refusal(&mut stream, within, peer));
+            return Err(refusal(&mut stream, token, within, peer));
         }
         let mut sum = [0; SUM];
         whole(&mut stream, &mut sum, within, peer)?;
@@ -278,6 +295,7 @@ impl PowerChannel {
         Ok(PowerChannel {
             stream,
             peer: peer.to_owned(),
+            token: token.clone(),
             sending: SealedWay::new(token, b"to the server", &nonces),
             receiving: SealedWay::new(token, b"to the client", &nonces),
         })
@@ -334,6 +352,7 @@ impl PowerChannel {
             stream,
             sending: SealedWay::new(token, b"to the client", &nonces),
             receiving: SealedWay::new(token, b"to the server", &nonces),
+            token: token.clone(),
             peer,
         })
     }
@@ -391,11 +410,45 @@ impl PowerChannel {
         }
     }
 
+    /// What the other side refuses with.
+    #[must_use]
+    pub fn refused(&self, reason: &str) -> ChannelError {
+        ChannelError::Refused {
+            peer: self.peer.clone(),
+            reason: self.token.removed_from(reason),
+        }
+    }
+
+    /// An answer, whose texts may be shown: one of them that contains the token makes it unusable.
+    ///
+    /// # Errors
+    /// It contains the token.
+    pub fn checked<T: Serialize>(&self, answer: T) -> Result<T, ChannelError> {
+        let value = serde_json::to_value(&answer);
+        match value.is_ok_and(|value| quotes(&value, &self.token)) {
+            true => Err(self.unusable("it contains the token".to_owned())),
+            false => Ok(answer),
+        }
+    }
+
     /// A message that cannot be used.
     #[must_use]
     pub fn unusable(&self, what: String) -> ChannelError {
         let peer = self.peer.clone();
         ChannelError::Message { peer, what }
+    }
+}
+
+/// Whether a text of a document contains the token.
+fn quotes(value: &Value, token: &PowerToken) -> bool {
+    let is_in = |text: &str| token.removed_from(text) != sanitize::line(text);
+    match value {
+        Value::String(text) => is_in(text),
+        Value::Array(all) => all.iter().any(|value| quotes(value, token)),
+        Value::Object(all) => all
+            .iter()
+            .any(|(key, value)| is_in(key) || quotes(value, token)),
+        _ => false,
     }
 }
 
@@ -407,7 +460,7 @@ fn refuse(stream: &mut TcpStream, reason: &str, within: Within, peer: &str) {
     let _ = put(stream, &out, within, peer);
 }
 
-fn refusal(stream: &mut TcpStream, within: Within, peer: &str) -> ChannelError {
+fn refusal(stream: &mut TcpStream, token: &PowerToken, within: Within, peer: &str) -> ChannelError {
     let mut length = [0; 2];
     if let Err(e) = whole(stream, &mut length, within, peer) {
         return e;
@@ -418,7 +471,7 @@ fn refusal(stream: &mut TcpStream, within: Within, peer: &str) -> ChannelError {
     }
     ChannelError::Refused {
         peer: peer.to_owned(),
-        reason: measure::words::sanitize::line(&String::from_utf8_lossy(&text)),
+        reason: token.removed_from(&String::from_utf8_lossy(&text)),
     }
 }
 
