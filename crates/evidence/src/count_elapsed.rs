@@ -92,7 +92,7 @@ pub(super) fn columns_of(head: &Head<'_>) -> Option<String> {
     };
     let count = parts(first);
     let is_row = |line: &[u8]| parts(line) == count && 2 * numbers(line) >= count;
-    if count < 2 || count > COLUMNS_MAX || !under.iter().all(|(_, l)| is_row(l)) {
+    if !(2..=COLUMNS_MAX).contains(&count) || !under.iter().all(|(_, l)| is_row(l)) {
         return None;
     }
     if is_row(first) {

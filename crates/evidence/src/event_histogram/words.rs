@@ -90,7 +90,7 @@ pub(super) fn fields(
     let words = line.bytes.split(u8::is_ascii_whitespace);
     let words: Vec<&[u8]> = words.filter(|w| !w.is_empty()).collect();
     let is_drawn = |w: &&[u8]| w.len() > 2 && w.iter().all(|b| *b == b'-');
-    if words.iter().any(|w| is_drawn(&w)) {
+    if words.iter().any(is_drawn) {
         return None;
     }
     let contents: Vec<Content> = columns.names.iter().map(|n| content(n)).collect();

@@ -279,10 +279,9 @@ impl OracleCounters {
         source: SourceLine<'_>,
         sheets: &mut Sheets,
     ) {
-        let view = if layout.is_event {
-            &EVENTS
-        } else {
-            &STATISTICS
+        let (view, id, names) = match layout.is_event {
+            true => (&EVENTS, "system_event", EVENT_NAMES),
+            false => (&STATISTICS, "sysstat", STATISTIC_NAMES),
         };
         let mut columns = vec![
             ("snap", "SNAP_ID"),
@@ -295,11 +294,6 @@ impl OracleCounters {
         if layout.is_event {
             columns.push(MEAN);
         }
-        let id = if layout.is_event {
-            "system_event"
-        } else {
-            "sysstat"
-        };
         let open = || sheets.open(id, view.title, source.number, &columns);
         let table = *self.tables[usize::from(layout.is_event)].get_or_insert_with(open);
         let key = |wanted: &[&str]| layout.at(wanted).and_then(|at| keys.get(at));
@@ -314,11 +308,6 @@ impl OracleCounters {
             of.map_or_else(SourcedCell::blank, |k| k.1.clone())
         };
         let mut row: Vec<SourcedCell> = keys.iter().map(|k| cell(*k)).collect();
-        let names = if layout.is_event {
-            EVENT_NAMES
-        } else {
-            STATISTIC_NAMES
-        };
         row.push(match key(names) {
             Some((_, cell)) => SourcedCell {
                 cell: crate::sheets::text(name),

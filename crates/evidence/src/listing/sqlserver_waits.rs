@@ -186,7 +186,7 @@ impl SqlServerWaits {
             let plain = found.and_then(|(w, unit)| Some((w, unit, printed::plain(w)?)));
             match plain {
                 None => SourcedCell::blank(),
-                Some((word, unit, _)) if unit == 1.0 => source.cell(word),
+                Some((word, 1.0, _)) => source.cell(word),
                 Some((word, unit, n)) => source.scaled(word, n, unit),
             }
         });

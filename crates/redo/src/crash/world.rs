@@ -139,9 +139,7 @@ impl World {
         }));
         // The last recovery only judges.
         for life in 0..=lives {
-            let Some(control) = open(&world) else {
-                break;
-            };
+            let Some(control) = open(&world) else { break };
             if life < lives {
                 run_life(&world, control);
             }

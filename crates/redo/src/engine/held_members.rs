@@ -5,6 +5,7 @@
 //! What it must not know: which members may be believed, and when one is given up
 //! (`crate::members`).
 
+use super::members::FilesOfMembers;
 use super::{HeldLog, Log};
 use crate::members::{Marked, MemberCarrier, Standing};
 use crate::sync::Mutex;
@@ -18,7 +19,7 @@ impl Log {
     pub(super) fn keep_members(
         &self,
         standing: &Arc<Standing>,
-        (files, carriers): (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>),
+        (files, carriers): FilesOfMembers,
         paths: Vec<PathBuf>,
     ) {
         self.view.keep_members(standing, paths);

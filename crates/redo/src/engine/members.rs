@@ -118,7 +118,21 @@ impl Places {
 }
 
 /// The files of each member, and the thread that carries out its control writes.
-type FilesOfMembers = (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>);
+pub(super) type FilesOfMembers = (Vec<(usize, FileSet)>, Vec<(usize, Arc<MemberCarrier>)>);
+
+/// Where members were given and none can be opened.
+fn refuse_none(
+    layout: &MemberLayout,
+    opened: &[OpenedMember],
+    unopened: &[String],
+) -> Result<(), Error> {
+    if !opened.is_empty() || unopened.is_empty() {
+        return Ok(());
+    }
+    let (path, what) = (layout.first_path().to_owned(), unopened.join("; "));
+    let what = format!("no member can be opened ({what})");
+    Err(Error::Members { path, what })
+}
 
 /// Damage is looked for over a whole log buffer at least.
 fn scan_of(options: &Options, geometry: &Geometry) -> Result<DamageScan, Error> {
@@ -180,11 +194,7 @@ impl Log {
             unopened,
             lost,
         } = Places::open(&layout, &options)?;
-        if opened.is_empty() && !unopened.is_empty() {
-            let (path, what) = (layout.first_path().to_owned(), unopened.join("; "));
-            let what = format!("no member can be opened ({what})");
-            return Err(Error::Members { path, what });
-        }
+        refuse_none(&layout, &opened, &unopened)?;
         let Taken {
             mut files,
             mut locks,
@@ -195,8 +205,7 @@ impl Log {
         let places: Vec<PathBuf> = lost.iter().map(|d| d.path().to_owned()).collect();
         let assembly = Assembly::with_lost(given, layout.accept_loss, &places, options.planted);
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
-        let found = assembly.info.members.unwrap_or(table);
-        refuse_other_kind(&layout, table, found)?;
+        refuse_other_kind(&layout, table, assembly.info.members.unwrap_or(table))?;
         let scan = scan_of(&options, &assembly.info.geometry)?;
         let method = options.sync_method;
         let mut lost = lost.into_iter();

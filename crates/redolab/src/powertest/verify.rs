@@ -77,12 +77,8 @@ pub fn verify(order: &VerifyOrder<'_>) -> Result<Option<JudgedCut>, PowerTestErr
     let test = choose(open, order)?;
     let id = test.new.test_id.clone();
     let Some(place) = place else {
-        ask(
-            &mut channel,
-            &PowerRequest::Abandon {
-                test_id: id.clone(),
-            },
-        )?;
+        let test_id = id.clone();
+        ask(&mut channel, &PowerRequest::Abandon { test_id })?;
         (order.say)(&format!("Test {id} was given up."));
         return Ok(None);
     };

@@ -189,7 +189,10 @@ fn what_was_seen_of_any_log_is_said() {
     }
     assert!(html.contains(&seen) && summary.contains(&seen), "{summary}");
     let notes = run["rows"][0]["watched"]["notes"].to_string();
-    assert!(!notes.contains("end was not seen"), "appends cross pages: {notes}");
+    assert!(
+        !notes.contains("end was not seen"),
+        "appends cross pages: {notes}"
+    );
     expect_acquitted(&run);
     drop(volume);
 }

@@ -7,7 +7,7 @@
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
-mod sync_tests;
+mod sync_methods;
 mod tails;
 mod waits;
 
@@ -32,7 +32,7 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
     tails::collect(tables, thresholds, &mut notes);
-    sync_tests::collect(tables, &mut notes);
+    sync_methods::collect(tables, &mut notes);
     let reports = reports(tables);
     for report in &reports {
         if !has_rows {
