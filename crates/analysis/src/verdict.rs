@@ -4,17 +4,20 @@
 //! at best; a run that is invalid or doubtful allows no answer, unless the stack alone already
 //! says no.
 
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, why_open};
+use crate::findings::beside;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
-use crate::findings::production::shown;
+use crate::findings::production::{in_words, shown};
 use crate::findings::{
     BUCKET, DECLARED, FAST_FLUSH, FindingAxis, LOSS_PER_CUT, REFUTED, SHOWN_CUTS, TESTED, axis,
     declarers,
 };
 use crate::rows::{COMMITS, rows_of};
 use crate::thresholds::Thresholds;
+use measure::WaitEvent;
 use measure::judgement::{
-    Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
+    Answer, Durability, Finding, Need, NeedQuantity, Performance, ProductionWait, Scope, Verdict,
+    Weight,
 };
 use measure::power_test::loss_bound;
 use measure::run::{Origin, Run};
@@ -25,14 +28,15 @@ use measure::words;
 #[must_use]
 pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Verdict {
     let durability = durability(findings);
-    let unjudged = unjudged_needs(findings, need);
+    let unjudged = unjudged_needs(run, findings, need);
     let performance = performance(findings, need, &unjudged);
     // A test of this stack says more about its flushes than their time.
     let doubted = has(findings, FAST_FLUSH) && durability != Durability::Tested;
     let believed = believed(run, findings) && unjudged.is_empty() && !doubted;
     let answer = answer(findings, durability, performance, believed);
     let mut scope = scope;
-    for text in not_judged(run, durability, &unjudged, has(findings, BUCKET)) {
+    let open = not_judged(run, durability, &unjudged, has(findings, BUCKET));
+    for text in open.into_iter().chain(no_target(need)) {
         if !scope.not_judged.contains(&text) {
             scope.not_judged.push(text);
         }
@@ -134,29 +138,52 @@ fn basis(run: &Run, findings: &[Finding], durability: Durability) -> (Option<Str
     }
 }
 
-/// Stated needs that no finding judges: nothing was run that could answer.
-fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
+/// Stated needs that no finding judges, each with the reason: nothing was run that could answer.
+fn unjudged_needs(run: &Run, findings: &[Finding], need: &Need) -> Vec<String> {
     let mut out = Vec::new();
+    let open = need.p99_ns.and_then(|bound| why_open(run, bound));
+    let why = open.unwrap_or("LGWR-LAT1 was not run, or no wait of it is known");
     if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
-        out.push("the needed commit rate: LGWR-LAT1 was not run, or no wait of it is known");
+        out.push(format!("the needed commit rate: {why}"));
     }
     if need.redo_bytes_per_s.is_some() && !has(findings, REDO_RATE) {
-        out.push("the needed redo rate: no redo was measured");
+        out.push("the needed redo rate: no redo was measured".to_owned());
     }
     if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
-        out.push("the needed 99th percentile: LGWR-LAT1 was not run, or no wait of it is known");
+        out.push(format!("the needed 99th percentile: {why}"));
     }
+    out.extend(beside::unjudged(run, need));
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
         out.push(
-            "the years that the drive must last: no workload was run, or the drive's rating is not known",
+            "the years that the drive must last: no workload was run, or the drive's rating is not known"
+                .to_owned(),
         );
     }
     out
 }
 
-fn performance(findings: &[Finding], need: &Need, unjudged: &[&str]) -> Performance {
-    let is_stated =
-        need.commit_rate.is_some() || need.redo_bytes_per_s.is_some() || need.p99_ns.is_some();
+/// What evidence of a production system does not contain, or contains and is not a target.
+fn no_target(need: &Need) -> Vec<String> {
+    if !need.is_of_production() || need.p99_ns.is_some() {
+        return Vec::new();
+    }
+    let is_sync = |wait: &&ProductionWait| wait.event == WaitEvent::LogFileSync.key();
+    let text = match need.production.iter().find(is_sync) {
+        None => "commit latency: the evidence of production contains no log file sync (state a bound with --p99)".to_owned(),
+        Some(wait) if wait.is_target => return Vec::new(),
+        Some(wait) => format!(
+            "a target for commit latency: production's log file sync ({}) is too long to be one (state a bound with --p99)",
+            in_words(wait)
+        ),
+    };
+    vec![text]
+}
+
+fn performance(findings: &[Finding], need: &Need, unjudged: &[String]) -> Performance {
+    let is_stated = need.commit_rate.is_some()
+        || need.redo_bytes_per_s.is_some()
+        || need.p99_ns.is_some()
+        || !need.production.is_empty();
     if !is_stated {
         return Performance::NoNeedStated;
     }
@@ -238,10 +265,10 @@ fn reasons(findings: &[Finding]) -> Vec<Finding> {
 fn not_judged(
     run: &Run,
     durability: Durability,
-    unjudged: &[&str],
+    unjudged: &[String],
     is_drained: bool,
 ) -> Vec<String> {
-    let mut out: Vec<String> = unjudged.iter().map(|s| (*s).to_owned()).collect();
+    let mut out: Vec<String> = unjudged.to_vec();
     if matches!(durability, Durability::Unverified | Durability::Declared) {
         let text = match run.power_tests {
             None => "power loss: no power test was run",
@@ -389,7 +416,7 @@ fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
 
 /// What production needs, and what this device reached, where the need was taken from evidence.
 fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
-    if run.need.sources.is_empty() {
+    if !run.need.is_of_production() {
         return None;
     }
     let need = &run.need;
@@ -426,11 +453,15 @@ fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
         rest.map_or(claim, |(_, reached)| reached)
     });
     let reached: Vec<&str> = reached.collect();
-    Some(format!(
-        "your production needs {}; this device: {}",
-        all.trim_start_matches([',', ' ']),
-        reached.join("; ")
-    ))
+    let all = all.trim_start_matches([',', ' ']);
+    Some(match (all.is_empty(), reached.is_empty()) {
+        (true, _) => reached.join("; "),
+        (false, true) => format!("your production needs {all}"),
+        (false, false) => format!(
+            "your production needs {all}; this device: {}",
+            reached.join("; ")
+        ),
+    })
 }
 
 /// The figures of a need with their units, without the endurance of drives.
@@ -446,6 +477,26 @@ pub fn needed(need: &Need) -> Vec<String> {
         .into_iter()
         .filter_map(|(quantity, value)| Some(shown(quantity, value?)));
     shown.collect()
+}
+
+/// The figures of a need that were taken from evidence, with their places.
+#[must_use]
+pub fn need_places(need: &Need) -> Vec<(String, String)> {
+    let of_rates = need.sources.iter();
+    let of_rates = of_rates.map(|s| (s.quantity.words().to_owned(), s.place.clone()));
+    let of_waits = need.production.iter();
+    let of_waits = of_waits.map(|w| (beside::name(w).to_owned(), w.place.clone()));
+    of_rates.chain(of_waits).collect()
+}
+
+/// `log file sync: 17.1 ms on average`, and whether it is a target.
+#[must_use]
+pub fn production_wait(wait: &ProductionWait) -> String {
+    let sick = match wait.is_target {
+        true => "",
+        false => " (too long to be a target: it is what is to be beaten)",
+    };
+    format!("{}: {}{sick}", beside::name(wait), in_words(wait))
 }
 
 #[cfg(test)]
