@@ -6,18 +6,17 @@
 
 use crate::envelope::{Envelope, why_open};
 use crate::findings::beside;
+pub use crate::findings::beside::{need_places, production_wait};
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
-use crate::findings::production::{in_words, shown};
+use crate::findings::production::shown;
 use crate::findings::{
     BUCKET, DECLARED, FAST_FLUSH, FindingAxis, LOSS_PER_CUT, REFUTED, SHOWN_CUTS, TESTED, axis,
     declarers,
 };
 use crate::rows::{COMMITS, rows_of};
 use crate::thresholds::Thresholds;
-use measure::WaitEvent;
 use measure::judgement::{
-    Answer, Durability, Finding, Need, NeedQuantity, Performance, ProductionWait, Scope, Verdict,
-    Weight,
+    Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
 };
 use measure::power_test::loss_bound;
 use measure::run::{Origin, Run};
@@ -36,7 +35,7 @@ pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Ve
     let answer = answer(findings, durability, performance, believed);
     let mut scope = scope;
     let open = not_judged(run, durability, &unjudged, has(findings, BUCKET));
-    for text in open.into_iter().chain(no_target(need)) {
+    for text in open.into_iter().chain(beside::no_target(need)) {
         if !scope.not_judged.contains(&text) {
             scope.not_judged.push(text);
         }
@@ -160,23 +159,6 @@ fn unjudged_needs(run: &Run, findings: &[Finding], need: &Need) -> Vec<String> {
         );
     }
     out
-}
-
-/// What evidence of a production system does not contain, or contains and is not a target.
-fn no_target(need: &Need) -> Vec<String> {
-    if !need.is_of_production() || need.p99_ns.is_some() {
-        return Vec::new();
-    }
-    let is_sync = |wait: &&ProductionWait| wait.event == WaitEvent::LogFileSync.key();
-    let text = match need.production.iter().find(is_sync) {
-        None => "commit latency: the evidence of production contains no log file sync (state a bound with --p99)".to_owned(),
-        Some(wait) if wait.is_target => return Vec::new(),
-        Some(wait) => format!(
-            "a target for commit latency: production's log file sync ({}) is too long to be one (state a bound with --p99)",
-            in_words(wait)
-        ),
-    };
-    vec![text]
 }
 
 fn performance(findings: &[Finding], need: &Need, unjudged: &[String]) -> Performance {
@@ -477,26 +459,6 @@ pub fn needed(need: &Need) -> Vec<String> {
         .into_iter()
         .filter_map(|(quantity, value)| Some(shown(quantity, value?)));
     shown.collect()
-}
-
-/// The figures of a need that were taken from evidence, with their places.
-#[must_use]
-pub fn need_places(need: &Need) -> Vec<(String, String)> {
-    let of_rates = need.sources.iter();
-    let of_rates = of_rates.map(|s| (s.quantity.words().to_owned(), s.place.clone()));
-    let of_waits = need.production.iter();
-    let of_waits = of_waits.map(|w| (beside::name(w).to_owned(), w.place.clone()));
-    of_rates.chain(of_waits).collect()
-}
-
-/// `log file sync: 17.1 ms on average`, and whether it is a target.
-#[must_use]
-pub fn production_wait(wait: &ProductionWait) -> String {
-    let sick = match wait.is_target {
-        true => "",
-        false => " (too long to be a target: it is what is to be beaten)",
-    };
-    format!("{}: {}{sick}", beside::name(wait), in_words(wait))
 }
 
 #[cfg(test)]

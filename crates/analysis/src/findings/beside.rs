@@ -201,3 +201,40 @@ fn load_in_words(row: &Row) -> String {
     });
     format!("{}{rate}", name_of(row))
 }
+
+/// What evidence of a production system does not contain, or contains and is not a target.
+pub(crate) fn no_target(need: &Need) -> Vec<String> {
+    if !need.is_of_production() || need.p99_ns.is_some() {
+        return Vec::new();
+    }
+    let is_sync = |wait: &&ProductionWait| wait.event == WaitEvent::LogFileSync.key();
+    let text = match need.production.iter().find(is_sync) {
+        None => "commit latency: the evidence of production contains no log file sync (state a bound with --p99)".to_owned(),
+        Some(wait) if wait.is_target => return Vec::new(),
+        Some(wait) => format!(
+            "a target for commit latency: production's log file sync ({}) is too long to be one (state a bound with --p99)",
+            in_words(wait)
+        ),
+    };
+    vec![text]
+}
+
+/// The figures of a need that were taken from evidence, with their places.
+#[must_use]
+pub fn need_places(need: &Need) -> Vec<(String, String)> {
+    let of_rates = need.sources.iter();
+    let of_rates = of_rates.map(|s| (s.quantity.words().to_owned(), s.place.clone()));
+    let of_waits = need.production.iter();
+    let of_waits = of_waits.map(|w| (name(w).to_owned(), w.place.clone()));
+    of_rates.chain(of_waits).collect()
+}
+
+/// `log file sync: 17.1 ms on average`, and whether it is a target.
+#[must_use]
+pub fn production_wait(wait: &ProductionWait) -> String {
+    let sick = match wait.is_target {
+        true => "",
+        false => " (too long to be a target: it is what is to be beaten)",
+    };
+    format!("{}: {}{sick}", name(wait), in_words(wait))
+}
