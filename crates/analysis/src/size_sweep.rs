@@ -207,7 +207,7 @@ mod tests {
         let none = sweep(&[(1, 990.0, 1000), (512, 301.0, 300), (1024, 12.0, 10)]);
         assert_eq!(of_jobs(&none, 1), SizeBreak::None(1 << 20));
         // One write at each end of a short row is not a break.
-        let short = sweep(&[(1, 1000.0, 1000), (1024, 9.0, 6)]);
+        let short = sweep(&[(1, 1000.0, 1000), (1024, 7.0, 5)]);
         assert_eq!(of_jobs(&short, 1), SizeBreak::None(1 << 20));
         let early = sweep(&[(2048, 180.0, 100), (4096, 190.0, 100)]);
         assert_eq!(of_jobs(&early, 1), SizeBreak::Below(2 << 20, 1.8));

@@ -405,6 +405,7 @@ fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
     let rates = Need {
         p99_ns: None,
         sessions: None,
+        production: Vec::new(),
         ..need.clone()
     };
     let mut all = needed(&rates).join(" and ");
@@ -458,7 +459,8 @@ pub fn needed(need: &Need) -> Vec<String> {
     let shown = figures
         .into_iter()
         .filter_map(|(quantity, value)| Some(shown(quantity, value?)));
-    shown.collect()
+    let waits = need.production.iter().map(production_wait);
+    shown.chain(waits).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::tiles::{tiles, tiles_html};
 use super::{judged, origin_tag, place, reasons};
 use crate::envelope::Envelope;
 use crate::format;
-use crate::verdict::{need_places, needed, production_wait};
+use crate::verdict::{need_places, needed};
 use measure::imported::Imported;
 use measure::judgement::{Need, Verdict};
 use measure::run::{Run, TargetFacts};
@@ -283,8 +283,7 @@ pub(super) fn capitalised(text: &str) -> String {
 /// The need: `5,000 commits/s, p99 2 ms`, with the places that its figures were taken from, or
 /// `none stated`.
 pub(super) fn need_in_words(need: &Need) -> String {
-    let mut parts = needed(need);
-    parts.extend(need.production.iter().map(production_wait));
+    let parts = needed(need);
     if parts.is_empty() {
         return "none stated".to_owned();
     }
