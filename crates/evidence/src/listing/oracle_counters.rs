@@ -341,7 +341,8 @@ impl OracleCounters {
 
         let [snap, begin, instance, container] = keys.map(|k| k.map(|(word, _)| word.as_str()));
         let instance = [("instance", instance), ("container", container)];
-        let started = (STARTED, part(&["STARTUP_TIME"]));
+        let started = part(&["STARTUP_TIME"]).map(|(text, _)| text.as_str());
+        let started = (STARTED, started);
         let instance: Vec<String> = instance
             .iter()
             .chain([&started])
