@@ -6,7 +6,7 @@
 
 use crate::stats::random::Random;
 use crate::stats::{StatsRefusal, scaling};
-use measure::run::Run;
+use measure::run::{Row, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -28,6 +28,21 @@ pub struct CapacityPoint {
     pub latency_ms: Option<f64>,
     /// Mean log file sync, ms.
     pub sync_ms: Option<f64>,
+}
+
+impl CapacityPoint {
+    /// The point of a row; `None` where its rate is not known.
+    #[must_use]
+    pub fn of(row: &Row) -> Option<CapacityPoint> {
+        let rate = row.commit_throughput_tps;
+        let commits_per_s = rate.filter(|r| r.is_finite() && *r > 0.0)?;
+        Some(CapacityPoint {
+            jobs: f64::from(row.jobs),
+            commits_per_s,
+            latency_ms: row.commit_latency_ms,
+            sync_ms: row.log_file_sync_ms,
+        })
+    }
 }
 
 /// What is asked of a curve.
@@ -136,22 +151,14 @@ pub fn curves(run: &Run, need: &CapacityNeed) -> Vec<CapacityCurve> {
     let mut order: Vec<(String, u32)> = Vec::new();
     let mut found: BTreeMap<(String, u32), Vec<CapacityPoint>> = BTreeMap::new();
     for row in &run.rows {
-        let Some(rate) = row
-            .commit_throughput_tps
-            .filter(|r| r.is_finite() && *r > 0.0)
-        else {
+        let Some(point) = CapacityPoint::of(row) else {
             continue;
         };
         let key = (row.workload.clone(), row.nodes);
         if !found.contains_key(&key) {
             order.push(key.clone());
         }
-        found.entry(key).or_default().push(CapacityPoint {
-            jobs: f64::from(row.jobs),
-            commits_per_s: rate,
-            latency_ms: row.commit_latency_ms,
-            sync_ms: row.log_file_sync_ms,
-        });
+        found.entry(key).or_default().push(point);
     }
     let mut curves = Vec::new();
     for key in order {
@@ -177,10 +184,8 @@ pub fn curve(
     let by_rate =
         |a: &&CapacityPoint, b: &&CapacityPoint| a.commits_per_s.total_cmp(&b.commits_per_s);
     let peak = points.iter().max_by(by_rate).copied()?;
-    let column = |f: fn(&CapacityPoint) -> f64| -> Vec<f64> { points.iter().map(f).collect() };
-    let (n, x) = (column(|p| p.jobs), column(|p| p.commits_per_s));
-    let knee = scaling::knee(&n, &x).map(|at| points.get(at).copied());
-    let (knee, no_knee) = split(knee);
+    let (knee, no_knee) = split(knee(&points).map(|at| points.get(at).copied()));
+    let (n, x) = columns(&points);
     let (law, no_law) = split(fit(&n, &x, need.seed).map(Some));
     let at_sync = need.sync_under_ms.map(|bound| load_at_sync(&points, bound));
     let available = match &at_sync {
@@ -202,6 +207,20 @@ pub fn curve(
         at_sync,
         at_need,
     })
+}
+
+fn columns(points: &[CapacityPoint]) -> (Vec<f64>, Vec<f64>) {
+    points.iter().map(|p| (p.jobs, p.commits_per_s)).unzip()
+}
+
+/// The place of the knee, where throughput over latency is largest: the one knee that findings,
+/// reports and `redolab capacity` print.
+///
+/// # Errors
+/// Fewer than three points, or none on both sides of it.
+pub fn knee(points: &[CapacityPoint]) -> Result<usize, StatsRefusal> {
+    let (n, x) = columns(points);
+    scaling::knee(&n, &x)
 }
 
 fn split<T>(found: Result<Option<T>, StatsRefusal>) -> (Option<T>, Option<String>) {

@@ -17,6 +17,8 @@ pub struct Envelope {
     pub commits: Option<(f64, u64, u32)>,
     /// The highest rate of commits whatever their latency, with its 99th percentile.
     pub best: Option<(f64, Option<u64>)>,
+    /// Why it is not known of some load whether it kept the widest bound.
+    pub p99_open: Option<&'static str>,
     /// MB (1024 kB) of redo per second at most, and the workload.
     pub redo_mbps: Option<(f64, String)>,
     /// What was sustained after a soak had drained the burst credits; then all others are of
@@ -67,9 +69,11 @@ impl Envelope {
         let redo_mbps = fastest(run)
             .filter(|(_, mbps)| *mbps > 0.0)
             .map(|(row, mbps)| (mbps, row.workload.clone()));
+        let widest = BOUNDS_NS.into_iter().max();
         Envelope {
             commits,
             best,
+            p99_open: widest.and_then(|b| why_open(run, b)),
             redo_mbps,
             sustained: SustainedEnvelope::of(run),
             watched: watched(run),
@@ -100,6 +104,17 @@ impl Envelope {
                 format::digits(*tps),
                 bound_text(*bound)
             )),
+            (None, Some((tps, p99))) if self.p99_open.is_some() => {
+                let open = self.p99_open.unwrap_or_default();
+                let of_some = p99.map_or("", |_| "; of some loads ");
+                let p99 = p99.map_or_else(String::new, |p| {
+                    format!("p99 {}", format::latency(p as f64))
+                });
+                Some(format!(
+                    "up to {} commits/s ({p99}{of_some}{open})",
+                    format::digits(*tps)
+                ))
+            }
             (None, Some((tps, p99))) => Some(format!(
                 "no load kept p99 under 10 ms (at most {} commits/s{})",
                 format::digits(*tps),
@@ -158,17 +173,42 @@ fn bound_text(ns: u64) -> String {
     format!("{} ms", ns / 1_000_000)
 }
 
+/// Why the 99th percentile of a row is not known; nothing where it is.
+pub(crate) fn p99_unknown(row: &Row) -> Option<&'static str> {
+    match commit_wait_of(row) {
+        None => Some("p99 not known: no wait was recorded"),
+        Some(wait) if wait.p99_ns.is_some() => None,
+        Some(wait) if wait.count < 1_000 => Some("p99 not known: under 1,000 waits"),
+        Some(_) => Some("p99 not known"),
+    }
+}
+
+/// Why it is not known of some row of [`COMMITS`] whether it keeps a bound.
+pub(crate) fn why_open(run: &Run, bound_ns: u64) -> Option<&'static str> {
+    let rows = rows_of(run, COMMITS).into_iter();
+    let mut open = rows.filter(|row| keeps(row, bound_ns).is_none());
+    open.find_map(p99_unknown)
+}
+
 /// Whether a row's 99th percentile of log file sync, or of commits on a server, is within
-/// `bound_ns`. Where there are too few samples for the percentile, the maximum bounds it.
-pub(crate) fn keeps(row: &Row, bound_ns: u64) -> bool {
-    commit_wait_of(row).is_some_and(|w| w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
+/// `bound_ns`; `None` where that is not known. Where there are too few samples for the percentile,
+/// the longest wait is not below it, and a lower percentile is not above it.
+pub(crate) fn keeps(row: &Row, bound_ns: u64) -> Option<bool> {
+    let wait = commit_wait_of(row)?;
+    let lower = wait.p90_ns.or(wait.p50_ns);
+    match wait.p99_ns {
+        Some(p99) => Some(p99 <= bound_ns),
+        None if wait.max_ns <= bound_ns => Some(true),
+        None if lower.is_some_and(|ns| ns > bound_ns) => Some(false),
+        None => None,
+    }
 }
 
 /// The LGWR-LAT1 row with the highest rate of commits, within the bound where there is one.
 pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
     rows_of(run, COMMITS)
         .into_iter()
-        .filter(|r| bound_ns.is_none_or(|b| keeps(r, b)))
+        .filter(|r| bound_ns.is_none_or(|b| keeps(r, b) == Some(true)))
         .filter_map(|r| Some((r, r.commit_throughput_tps.filter(|tps| *tps > 0.0)?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(row, _)| row)
@@ -206,9 +246,47 @@ mod tests {
             w.p99_ns = None;
             w.max_ns = 900_000;
         });
-        assert!(keeps(&run.rows[0], 1_000_000));
-        set_sync(&mut run.rows[0], |w| w.max_ns = 1_100_000);
-        assert!(!keeps(&run.rows[0], 1_000_000));
+        assert_eq!(keeps(&run.rows[0], 1_000_000), Some(true));
+        set_sync(&mut run.rows[0], |w| {
+            (w.max_ns, w.p50_ns, w.p90_ns) = (1_100_000, None, Some(900_000));
+        });
+        assert_eq!(keeps(&run.rows[0], 1_000_000), None);
+        set_sync(&mut run.rows[0], |w| w.p90_ns = Some(1_050_000));
+        assert_eq!(keeps(&run.rows[0], 1_000_000), Some(false));
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_load_is_not_said_to_be_missed() {
+        let mut run = clean_run();
+        run.rows.truncate(1);
+        // A mean of 0.7 ms with one wait of 15 ms among 700.
+        set_sync(&mut run.rows[0], |w| {
+            (w.count, w.mean_ns, w.max_ns) = (700, 690_000.0, 15_000_000);
+            (w.p50_ns, w.p90_ns, w.p99_ns) = (Some(650_000), Some(900_000), None);
+        });
+        let text = Envelope::of(&run).sentence();
+        assert!(
+            text.contains("p99 not known: under 1,000 waits") && !text.contains("no load"),
+            "{text}"
+        );
+        // A load that is known to be too slow says nothing about the other.
+        let mut slow = run.rows[0].clone();
+        (slow.jobs, slow.commit_throughput_tps) = (64, Some(1e9));
+        set_sync(&mut slow, |w| {
+            (w.count, w.p99_ns) = (90_000, Some(70_000_000))
+        });
+        run.rows.push(slow);
+        let text = Envelope::of(&run).sentence();
+        assert!(
+            text.contains("p99 not known: under 1,000 waits") && !text.contains("no load kept"),
+            "{text}"
+        );
+        // Half of its commits took longer than the bound: so does their 99th percentile.
+        set_sync(&mut run.rows[0], |w| {
+            (w.p50_ns, w.p90_ns) = (Some(12_000_000), None)
+        });
+        let text = Envelope::of(&run).sentence();
+        assert!(text.contains("no load kept p99 under 10 ms"), "{text}");
     }
 
     #[test]

@@ -21,12 +21,14 @@ pub mod published;
 pub mod report;
 mod rows;
 pub mod samples;
+pub mod size_sweep;
 pub mod stats;
 pub mod thresholds;
 pub mod verdict;
 
 pub use envelope::Envelope;
 pub use findings::{cache_resident, findings};
+pub use rows::has_jobs;
 pub use thresholds::{ThresholdError, Thresholds};
 pub use verdict::verdict;
 

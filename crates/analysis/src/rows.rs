@@ -5,7 +5,7 @@
 
 use crate::format;
 use measure::WaitEvent;
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Origin, Row, Run, WaitStats};
 use measure::units::MB_BYTES;
 use measure::workload::{CommitWait, Workload};
 
@@ -79,10 +79,19 @@ pub(crate) fn waits(row: &Row) -> bool {
     }
 }
 
-/// `LGWR-LAT1 with 8 jobs`; the name alone for a process of a trace, which has no jobs.
+/// Whether the rows of a run are of numbers of jobs: evidence and a log that was watched have none,
+/// unless a sweep was published.
+#[must_use]
+pub fn has_jobs(run: &Run) -> bool {
+    let is_of_others = matches!(run.origin, Origin::Imported | Origin::Watched);
+    !is_of_others || run.rows.iter().any(|row| row.jobs > 1)
+}
+
+/// `LGWR-LAT1 with 8 jobs`; the name alone for a process of a trace, a report and a log that was
+/// watched, which have no jobs.
 pub(crate) fn name_of(row: &Row) -> String {
-    // Nobody's jobs were counted.
-    if row.watched.is_some() || row.jobs <= 1 && row.commit_throughput_tps.is_none() {
+    let is_measured = row.commits.is_some() && row.commit_throughput_tps.is_some();
+    if row.watched.is_some() || row.jobs == 0 || (row.jobs == 1 && !is_measured) {
         return row.workload.clone();
     }
     format!("{} with {}", row.workload, format::jobs(row.jobs))

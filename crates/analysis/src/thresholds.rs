@@ -149,6 +149,8 @@ thresholds! {
     write_mean_fair_ms,
     /// Above which it is a problem.
     write_mean_problem_ms,
+    /// Mean log file sync above which it is a problem.
+    sync_mean_problem_ms,
     /// 99.9th percentile of log file sync that is worth a caution.
     tail_p999_ms,
     /// Waits over 500 ms that pass without a caution.
@@ -179,8 +181,6 @@ thresholds! {
     soak_min,
     /// Bytes written over the controller's cache, from which the disks behind it show.
     destage_multiple,
-    /// Growth of throughput below which more jobs only add latency.
-    knee_gain_pct,
     /// Processors busy.
     cpu_busy_pct,
     /// Gain of a durable write on the fastest processor from which pinning is worth a try.

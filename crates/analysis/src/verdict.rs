@@ -4,7 +4,9 @@
 //! at best; a run that is invalid or doubtful allows no answer, unless the stack alone already
 //! says no.
 
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, why_open};
+use crate::findings::beside;
+pub use crate::findings::beside::{need_places, production_wait};
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::production::shown;
 use crate::findings::{
@@ -25,14 +27,15 @@ use measure::words;
 #[must_use]
 pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Verdict {
     let durability = durability(findings);
-    let unjudged = unjudged_needs(findings, need);
+    let unjudged = unjudged_needs(run, findings, need);
     let performance = performance(findings, need, &unjudged);
     // A test of this stack says more about its flushes than their time.
     let doubted = has(findings, FAST_FLUSH) && durability != Durability::Tested;
     let believed = believed(run, findings) && unjudged.is_empty() && !doubted;
     let answer = answer(findings, durability, performance, believed);
     let mut scope = scope;
-    for text in not_judged(run, durability, &unjudged, has(findings, BUCKET)) {
+    let open = not_judged(run, durability, &unjudged, has(findings, BUCKET));
+    for text in open.into_iter().chain(beside::no_target(need)) {
         if !scope.not_judged.contains(&text) {
             scope.not_judged.push(text);
         }
@@ -134,29 +137,35 @@ fn basis(run: &Run, findings: &[Finding], durability: Durability) -> (Option<Str
     }
 }
 
-/// Stated needs that no finding judges: nothing was run that could answer.
-fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
+/// Stated needs that no finding judges, each with the reason: nothing was run that could answer.
+fn unjudged_needs(run: &Run, findings: &[Finding], need: &Need) -> Vec<String> {
     let mut out = Vec::new();
+    let open = need.p99_ns.and_then(|bound| why_open(run, bound));
+    let why = open.unwrap_or("LGWR-LAT1 was not run, or no wait of it is known");
     if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
-        out.push("the needed commit rate: LGWR-LAT1 was not run, or no wait of it is known");
+        out.push(format!("the needed commit rate: {why}"));
     }
     if need.redo_bytes_per_s.is_some() && !has(findings, REDO_RATE) {
-        out.push("the needed redo rate: no redo was measured");
+        out.push("the needed redo rate: no redo was measured".to_owned());
     }
     if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
-        out.push("the needed 99th percentile: LGWR-LAT1 was not run, or no wait of it is known");
+        out.push(format!("the needed 99th percentile: {why}"));
     }
+    out.extend(beside::unjudged(run, need));
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
         out.push(
-            "the years that the drive must last: no workload was run, or the drive's rating is not known",
+            "the years that the drive must last: no workload was run, or the drive's rating is not known"
+                .to_owned(),
         );
     }
     out
 }
 
-fn performance(findings: &[Finding], need: &Need, unjudged: &[&str]) -> Performance {
-    let is_stated =
-        need.commit_rate.is_some() || need.redo_bytes_per_s.is_some() || need.p99_ns.is_some();
+fn performance(findings: &[Finding], need: &Need, unjudged: &[String]) -> Performance {
+    let is_stated = need.commit_rate.is_some()
+        || need.redo_bytes_per_s.is_some()
+        || need.p99_ns.is_some()
+        || !need.production.is_empty();
     if !is_stated {
         return Performance::NoNeedStated;
     }
@@ -238,10 +247,10 @@ fn reasons(findings: &[Finding]) -> Vec<Finding> {
 fn not_judged(
     run: &Run,
     durability: Durability,
-    unjudged: &[&str],
+    unjudged: &[String],
     is_drained: bool,
 ) -> Vec<String> {
-    let mut out: Vec<String> = unjudged.iter().map(|s| (*s).to_owned()).collect();
+    let mut out: Vec<String> = unjudged.to_vec();
     if matches!(durability, Durability::Unverified | Durability::Declared) {
         let text = match run.power_tests {
             None => "power loss: no power test was run",
@@ -389,13 +398,14 @@ fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
 
 /// What production needs, and what this device reached, where the need was taken from evidence.
 fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
-    if run.need.sources.is_empty() {
+    if !run.need.is_of_production() {
         return None;
     }
     let need = &run.need;
     let rates = Need {
         p99_ns: None,
         sessions: None,
+        production: Vec::new(),
         ..need.clone()
     };
     let mut all = needed(&rates).join(" and ");
@@ -426,11 +436,15 @@ fn production(run: &Run, reasons: &[Finding]) -> Option<String> {
         rest.map_or(claim, |(_, reached)| reached)
     });
     let reached: Vec<&str> = reached.collect();
-    Some(format!(
-        "your production needs {}; this device: {}",
-        all.trim_start_matches([',', ' ']),
-        reached.join("; ")
-    ))
+    let all = all.trim_start_matches([',', ' ']);
+    Some(match (all.is_empty(), reached.is_empty()) {
+        (true, _) => reached.join("; "),
+        (false, true) => format!("your production needs {all}"),
+        (false, false) => format!(
+            "your production needs {all}; this device: {}",
+            reached.join("; ")
+        ),
+    })
 }
 
 /// The figures of a need with their units, without the endurance of drives.
@@ -445,7 +459,8 @@ pub fn needed(need: &Need) -> Vec<String> {
     let shown = figures
         .into_iter()
         .filter_map(|(quantity, value)| Some(shown(quantity, value?)));
-    shown.collect()
+    let waits = need.production.iter().map(production_wait);
+    shown.chain(waits).collect()
 }
 
 #[cfg(test)]

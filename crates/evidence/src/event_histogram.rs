@@ -18,7 +18,7 @@ use super::notes::quote;
 use super::number::whole_u64;
 use super::origin::{SourceLine, span_of_bytes};
 use super::quick::QuickWord;
-use super::snapshots::{ListedBucket, Snapshot};
+use super::snapshots::{ListedBucket, STARTED, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use columns::{
@@ -359,6 +359,7 @@ impl HistogramLines {
             return Some(Bucket {
                 event: short(self.asked.clone().unwrap_or_default()),
                 instance: GridCell::default(),
+                started: GridCell::default(),
                 snap: GridCell::default(),
                 label,
                 unit_ns,
@@ -397,6 +398,7 @@ impl HistogramLines {
         Some(Bucket {
             event: short(event.or_else(|| self.asked.clone()).unwrap_or_default()),
             instance: short(instance.unwrap_or_default()),
+            started: short(part("STARTUP_TIME").unwrap_or_default()),
             snap: short(snap.unwrap_or_default()),
             label,
             unit_ns: columns.unit_ns,
@@ -427,7 +429,14 @@ impl HistogramLines {
             text if text.bytes().all(|b| b.is_ascii_digit()) => format!("{prefix} {text}"),
             text => text.to_owned(),
         };
-        let instance = prefixed("instance", &bucket.instance);
+        // Counts of another start are those of another instance.
+        let instance = match bucket.started.text.as_str() {
+            "" => prefixed("instance", &bucket.instance),
+            since => {
+                let named = prefixed("instance", &bucket.instance);
+                format!("{named} {STARTED} {since}").trim_start().to_owned()
+            }
+        };
         let snap = prefixed("snap", &bucket.snap);
         let bound_ns = bucket.label.saturating_mul(bucket.unit_ns);
         if std::mem::take(&mut self.fresh) {
@@ -467,6 +476,8 @@ impl HistogramLines {
 struct Bucket {
     event: GridCell,
     instance: GridCell,
+    /// When it was started.
+    started: GridCell,
     snap: GridCell,
     label: u64,
     unit_ns: u64,

@@ -10,6 +10,8 @@ use measure::origin::{OriginInput, TextSpan};
 use measure::run::Row;
 use std::collections::BTreeMap;
 
+/// Precedes the time at which an instance was started in its name.
+pub(crate) const STARTED: &str = "started";
 /// Snapshots that get a row.
 const ROWS_MAX: usize = 4096;
 

@@ -105,6 +105,28 @@ fn snapshots_that_grow_are_subtracted_and_others_are_not() {
 }
 
 #[test]
+fn listings_of_another_start_are_not_subtracted() {
+    let listing = |started: &str, count: u64| {
+        format!(
+            "\nINST_ID,STARTUP_TIME,EVENT,WAIT_TIME_MILLI,WAIT_COUNT\n1,{started},log file sync,1,{count}\n"
+        )
+    };
+    let (may, june) = ("2026-05-01 10:00:00", "2026-06-01 10:00:00");
+    let names = |second: &str| {
+        let outcome = import(&[("a", &listing(may, 10)), ("b", &listing(second, 30))]);
+        let names = summary(&outcome).into_iter().map(|(name, ..)| name);
+        names.collect::<Vec<String>>()
+    };
+    // Every count has grown since the restart: only the time of it shows that there was one.
+    assert_eq!(names(june).len(), 2, "{:?}", names(june));
+    let same = names(may);
+    assert!(
+        same.len() == 3 && same[2].contains("started 2026-05-01 10:00:00"),
+        "{same:?}"
+    );
+}
+
+#[test]
 fn a_line_that_does_not_fit_is_said() {
     let outcome = import(&[("f", LISTING)]);
     // Three listed events, and the difference of the one that both snapshots list.

@@ -242,6 +242,36 @@ pub struct Need {
     /// (`--need-from`); empty where all were stated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<NeedSource>,
+    /// How long commits and log writes of that production system take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub production: Vec<ProductionWait>,
+}
+
+impl Need {
+    /// Whether it was taken from evidence of a production system.
+    #[must_use]
+    pub fn is_of_production(&self) -> bool {
+        !self.sources.is_empty() || !self.production.is_empty()
+    }
+}
+
+/// How long a production system waits for an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProductionWait {
+    /// Key of the event: `log_file_sync` or `log_file_parallel_write`.
+    pub event: String,
+    /// Mean, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<f64>,
+    /// The ends of the bucket that contains the 99th percentile, nanoseconds; equal where it is
+    /// known exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<[u64; 2]>,
+    /// A device has to be as fast; false where production waits too long to be wished for, so that
+    /// it is what a device has to beat.
+    pub is_target: bool,
+    /// File and table of the evidence.
+    pub place: String,
 }
 
 /// A quantity of a need.

@@ -141,6 +141,17 @@ pub fn wait_of<'a>(row: &'a Row, event: &str) -> Option<&'a WaitStats> {
     stats.filter(|s| s.count > 0)
 }
 
+/// The mean of `event` that a row states without its waits, nanoseconds.
+#[must_use]
+pub fn stated_mean_ns(row: &Row, event: &str) -> Option<f64> {
+    let ms = match event {
+        "commit_latency" => row.commit_latency_ms,
+        "log_file_sync" => row.log_file_sync_ms,
+        _ => None,
+    };
+    ms.filter(|ms| *ms > 0.0).map(|ms| ms * 1e6)
+}
+
 /// What names a condition can use, in words.
 #[must_use]
 pub fn known() -> String {

@@ -231,6 +231,7 @@ impl PairOfRows<'_> {
             let of = |row| metrics::wait_of(row, event);
             let (wa, wb) = (of(self.a), of(self.b));
             if wa.is_none() && wb.is_none() {
+                found.extend(self.stated_mean(event));
                 continue;
             }
             let effects = self.effects(sides, event);
@@ -277,6 +278,20 @@ impl PairOfRows<'_> {
         let ratio = ratio.and_then(|r| about(&d, &r, level));
         judged(&mut d, ratio, Basis::Intervals);
         d
+    }
+
+    /// Means that published tables state: figures without the waits behind them.
+    fn stated_mean(&self, event: &str) -> Option<Difference> {
+        let name = format!("{event}.mean");
+        let mut d = blank(name, self.a, self.run_b, "ns", Better::Lower);
+        (d.a, d.b) = (
+            metrics::stated_mean_ns(self.a, event),
+            metrics::stated_mean_ns(self.b, event),
+        );
+        (d.a.is_some() || d.b.is_some()).then(|| {
+            words::tell_bare(&mut d, "the mean alone is known of it, and no wait");
+            d
+        })
     }
 
     fn wait_metric(

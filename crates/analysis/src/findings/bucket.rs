@@ -218,12 +218,20 @@ impl CreditBucket<'_> {
     pub(super) fn best_commits(&self, bound_ns: Option<u64>) -> Option<(f64, u32)> {
         let rows = self
             .waiting()
-            .filter(|r| bound_ns.is_none_or(|b| keeps(r, b)));
+            .filter(|r| bound_ns.is_none_or(|b| keeps(r, b) == Some(true)));
         let rows = rows.filter_map(|r| Some((r.commit_throughput_tps?, r.jobs)));
         let kept = |b: u64| self.p99_ns().is_some_and(|p99| p99 <= b);
         let level = (self.after.is_empty() && bound_ns.is_none_or(kept))
             .then_some((self.sustained.commits, self.soak.jobs));
         rows.chain(level).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Whether some load after the burst may have kept a bound, and too few of its waits are known.
+    pub(super) fn is_open(&self, bound_ns: u64) -> bool {
+        match self.after.is_empty() {
+            true => self.p99_ns().is_none(),
+            false => self.waiting().any(|r| keeps(r, bound_ns).is_none()),
+        }
     }
 
     /// The lowest 99th percentile of log file sync that was sustained. Of an open loop without rows

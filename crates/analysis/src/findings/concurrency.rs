@@ -4,36 +4,36 @@
 use super::Info;
 use super::catalogue;
 use super::note::Note;
+use crate::capacity::{self, CapacityPoint};
 use crate::format;
 use crate::rows::{COMMITS, rows_of, workloads, write_of};
-use crate::thresholds::Thresholds;
 use measure::run::{FloorRow, RedoLogFacts, Row, Run};
 
-pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
     for workload in workloads(run) {
-        knee(run, workload, t, notes);
+        knee(run, workload, notes);
     }
     grouping(run, notes);
     delay(run, notes);
 }
 
-/// The first step of jobs whose gain is too small while latency grows.
-fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
+/// The knee of a ladder of jobs, with the step behind it.
+fn knee(run: &Run, workload: &str, notes: &mut Vec<Note>) {
     let rows = rows_of(run, workload);
-    let limit = &t.knee_gain_pct;
-    let step = rows.windows(2).find_map(|pair| match pair {
-        [a, b] if b.jobs > a.jobs => {
-            let from = a.commit_throughput_tps.filter(|tps| *tps > 0.0)?;
-            let gain = 100.0 * (b.commit_throughput_tps? / from - 1.0);
-            let latency = (a.commit_latency_ms?, b.commit_latency_ms?);
-            let slower = latency.1 > latency.0;
-            (gain < limit.value && slower).then_some((*a, from, *b, gain, latency))
-        }
-        _ => None,
-    });
-    let Some((at, tps, next, gain, (latency_ms, next_ms))) = step else {
+    let points: Vec<CapacityPoint> = rows.iter().filter_map(|r| CapacityPoint::of(r)).collect();
+    let Ok(at) = capacity::knee(&points) else {
         return;
     };
+    let step = points.get(at).and_then(|at| {
+        let next = points.iter().find(|next| next.jobs > at.jobs)?;
+        let latency = (at.latency_ms?, next.latency_ms?);
+        Some((at, next, latency))
+    });
+    let Some((at, next, (latency_ms, next_ms))) = step else {
+        return;
+    };
+    let tps = at.commits_per_s;
+    let gain = 100.0 * (next.commits_per_s / tps - 1.0);
     // How near the stated need comes to it.
     let need = run.need.commit_rate.filter(|_| workload == COMMITS);
     let share = need.map(|rate| 100.0 * rate / tps);
@@ -48,8 +48,8 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::CONCURRENCY_KNEE,
             Info,
             format!(
-                "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.{need}",
-                format::jobs(at.jobs),
+                "{workload} has its knee (largest throughput over latency) at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.{need}",
+                format::jobs(at.jobs as u32),
                 format::digits(tps),
                 next.jobs,
                 gain,
@@ -57,11 +57,10 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
                 format::digits(next_ms),
             ),
         )
-        .number("knee_jobs", f64::from(at.jobs))
+        .number("knee_jobs", at.jobs)
         .number("knee_tps", tps)
         .number("gain_pct", gain)
-        .maybe("need_over_knee_pct", share)
-        .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit),
+        .maybe("need_over_knee_pct", share),
     );
 }
 

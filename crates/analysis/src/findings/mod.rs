@@ -5,6 +5,7 @@
 //! its prefix names the [`FindingAxis`] on which it weighs; a theme that has no data says nothing.
 
 pub mod agreement;
+pub(crate) mod beside;
 mod block;
 mod bucket;
 mod cache;
@@ -80,7 +81,7 @@ pub fn axis(id: &str) -> FindingAxis {
     match id.split('.').next() {
         Some("stack" | "mount" | "durability" | "server") => FindingAxis::Durability,
         Some("need") => FindingAxis::Need,
-        Some("validity" | "evidence") => FindingAxis::Validity,
+        Some("validity" | "evidence" | "agreement") => FindingAxis::Validity,
         _ => FindingAxis::Performance,
     }
 }
@@ -97,10 +98,11 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     power_cuts::collect(run, t, &mut notes);
     block::collect(run, &mut notes);
     need::collect(run, t, &mut notes);
+    beside::collect(run, t, &mut notes);
     explain::collect(run, &mut notes);
     latency::collect(run, t, &mut notes);
     peaks::collect(run, t, &mut notes);
-    concurrency::collect(run, t, &mut notes);
+    concurrency::collect(run, &mut notes);
     load::collect(run, t, &mut notes);
     placement::collect(run, t, &mut notes);
     steady::collect(run, t, &mut notes);

@@ -3,7 +3,7 @@
 use super::fixture::{clean_run, stats};
 use super::*;
 use crate::thresholds::Thresholds;
-use measure::judgement::{Answer, Durability, Performance, Scope, Verdict};
+use measure::judgement::{Answer, Durability, Performance, ProductionWait, Scope, Verdict};
 use measure::run::{AuditStatus, Interval, NfsRequests};
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection};
 
@@ -444,4 +444,146 @@ fn every_finding_that_is_made_has_its_confidence_from_the_catalogue() {
         let entry = entry.unwrap_or_else(|| panic!("{}", finding.id));
         assert_eq!(finding.confidence, entry.confidence, "{}", finding.id);
     }
+}
+
+/// What production waits for, mean in ms.
+fn production(event: measure::WaitEvent, mean_ms: f64, is_target: bool) -> ProductionWait {
+    ProductionWait {
+        event: event.key().to_owned(),
+        mean_ns: Some(mean_ms * 1e6),
+        p99_ns: None,
+        is_target,
+        place: "a report".to_owned(),
+    }
+}
+
+#[test]
+fn the_waits_of_production_stand_beside_those_of_the_device() {
+    use measure::WaitEvent::{LogFileParallelWrite, LogFileSync};
+    let mut run = clean_run();
+    run.need.commit_rate = Some(1_000.0);
+    let own = |run: &Run| {
+        let (found, verdict) = judged(run);
+        (one(&found, "need.production").clone(), verdict)
+    };
+    let sync_ms = number(
+        &{
+            run.need.production = vec![production(LogFileSync, 100.0, true)];
+            own(&run).0
+        },
+        "log_file_sync_device_ms",
+    );
+    // A target: shorter with headroom, shorter without, longer.
+    for (times, weight, performance) in [
+        (2.0, Good, Performance::Meets),
+        (1.1, Caution, Performance::Marginal),
+        (0.5, Bad, Performance::Misses),
+    ] {
+        run.need.production = vec![production(LogFileSync, times * sync_ms, true)];
+        let (said, verdict) = own(&run);
+        assert_eq!(
+            (said.weight, verdict.performance),
+            (weight, performance),
+            "{times}"
+        );
+    }
+    // What production suffers from is beaten or not, and is no target.
+    run.need.production = vec![production(LogFileSync, 17.1, false)];
+    let (said, verdict) = own(&run);
+    assert_eq!(said.weight, Good);
+    for words in [
+        "17.1 ms on average in production",
+        "to be beaten",
+        "which beats it",
+    ] {
+        assert!(said.claim.contains(words), "{words}: {}", said.claim);
+    }
+    assert!(
+        verdict.summary.contains("17.1 ms on average in production"),
+        "{}",
+        verdict.summary
+    );
+    let open = &verdict.scope.not_judged;
+    assert!(
+        open.iter()
+            .any(|t| t.contains("a target for commit latency")),
+        "{open:?}"
+    );
+    // A slower write leaves commits fast, which is a doubt; without these it is a miss.
+    run.need
+        .production
+        .push(production(LogFileParallelWrite, 0.001, true));
+    assert_eq!(own(&run).0.weight, Caution);
+    run.need.production.remove(0);
+    assert_eq!(own(&run).1.performance, Performance::Misses);
+}
+
+/// A rate that is met says nothing of a latency that nobody measured.
+#[test]
+fn rates_alone_do_not_meet_a_need_with_latency() {
+    let mut run = clean_run();
+    run.need.commit_rate = Some(1_000.0);
+    run.need.production = vec![production(
+        measure::WaitEvent::LogFileParallelWrite,
+        1.0,
+        true,
+    )];
+    for row in &mut run.rows {
+        row.waits.remove("log_file_parallel_write");
+    }
+    let (_, verdict) = judged(&run);
+    assert_ne!(verdict.performance, Performance::Meets);
+    let open = &verdict.scope.not_judged;
+    let named = open
+        .iter()
+        .any(|t| t.starts_with("production's log file parallel write (1.00 ms"));
+    assert!(named, "{open:?}");
+    // Evidence without latency says so.
+    run.need.production.clear();
+    run.need.sources = vec![measure::judgement::NeedSource {
+        quantity: measure::judgement::NeedQuantity::CommitRate,
+        place: "a report".to_owned(),
+    }];
+    let (_, verdict) = judged(&run);
+    let open = &verdict.scope.not_judged;
+    assert!(
+        open.iter()
+            .any(|t| t.starts_with("commit latency: the evidence")),
+        "{open:?}"
+    );
+}
+
+/// With under 1,000 waits the 99th percentile is not known: neither kept nor missed.
+#[test]
+fn an_unknown_percentile_is_not_judged() {
+    let mut run = clean_run();
+    for row in &mut run.rows {
+        super::fixture::set_sync(row, |w| {
+            (w.count, w.p99_ns, w.p999_ns) = (700, None, None);
+            (w.p50_ns, w.p90_ns, w.max_ns) = (Some(500_000), Some(900_000), 30_000_000);
+        });
+    }
+    for need in [(None, 10_000_000), (Some(1_000.0), 10_000_000)] {
+        (run.need.commit_rate, run.need.p99_ns) = (need.0, Some(need.1));
+        let (found, verdict) = judged(&run);
+        assert!(
+            found
+                .iter()
+                .all(|f| f.id != "need.p99" && f.id != "need.commit_rate"),
+            "{need:?}"
+        );
+        assert_eq!(verdict.answer, Answer::Undetermined, "{need:?}");
+        let open = &verdict.scope.not_judged;
+        let named = open
+            .iter()
+            .any(|t| t.contains("p99 not known: under 1,000 waits"));
+        assert!(named, "{open:?}");
+    }
+    // No load reached the rate, whatever its percentile.
+    run.need.commit_rate = Some(1e9);
+    assert_eq!(judged(&run).1.performance, Performance::Misses);
+    // Nine waits of ten are longer already: that is a miss.
+    run.need.commit_rate = None;
+    run.need.p99_ns = Some(400_000);
+    assert_eq!(judged(&run).1.performance, Performance::Misses);
 }

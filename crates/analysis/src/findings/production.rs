@@ -1,19 +1,25 @@
 //! What a production system needs, from the evidence of it: commits and redo per second, sessions,
-//! and the 99th percentile of log file sync, each with the place in the evidence.
+//! and how long its commits and log writes take, each with the place in the evidence.
 //!
 //! Invariants: what the evidence does not contain is absent; nothing is estimated from another
 //! quantity. Rates are means of the stretch that the evidence describes; of several stretches of
-//! one listing the busiest is taken. Sources that differ by more than [`AGREE_PCT`] are a conflict,
-//! which the user decides.
+//! one listing the busiest is taken, and of several loads the largest. Sources that differ by more
+//! than [`AGREE_PCT`] are a conflict, which the user decides.
+
+mod counters;
+mod waits;
 
 use super::diagnosis::{SYNC, WRITE};
-use super::evidence::view::{Line, Tables, lines};
+use super::evidence::view::{Line, Tables, lines, place};
 use crate::format;
-use measure::imported::{Imported, Table};
-use measure::judgement::NeedQuantity;
+use crate::thresholds::Thresholds;
+use measure::WaitEvent;
+use measure::imported::Imported;
+use measure::judgement::{NeedQuantity, ProductionWait};
 use measure::run::{Origin, Row, Run};
 use measure::units::MB_BYTES;
-use std::collections::BTreeMap;
+use waits::PlacedWait;
+pub use waits::in_words;
 
 /// Figures of one quantity from several sources agree up to this difference, percent.
 pub const AGREE_PCT: f64 = 10.0;
@@ -57,50 +63,154 @@ pub struct ProductionConflict {
     pub figures: Vec<ProductionFigure>,
 }
 
-/// The figures of the production system that `run` is evidence of: at most one of each quantity.
+/// What evidence shows of a production system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProductionEvidence {
+    /// Rates, sessions and the percentile that is a target: at most one of each quantity.
+    pub figures: Vec<ProductionFigure>,
+    /// How long commits and log writes take.
+    pub waits: Vec<ProductionWait>,
+    /// Of evidence with several loads, the one that was taken, and of how many.
+    pub load: Option<String>,
+}
+
+/// The figures of the production system that `run` is evidence of.
 ///
 /// # Errors
 /// Sources that contradict each other in a quantity that `wanted` accepts.
 pub fn of(
     run: &Run,
+    t: &Thresholds,
     wanted: impl Fn(NeedQuantity) -> bool,
-) -> Result<Vec<ProductionFigure>, ProductionConflict> {
-    if run.origin == Origin::Watched {
-        let found = of_watched(run).into_iter();
-        return Ok(found.filter(|figure| wanted(figure.quantity)).collect());
-    }
-    let Some(imported) = run
-        .imported
-        .as_ref()
-        .filter(|_| run.origin == Origin::Imported)
-    else {
-        return Ok(Vec::new());
-    };
-    let mut all = of_reports(imported);
-    all.extend(of_counters(imported));
-    all.extend(of_traces(run, imported));
-    let mut out = Vec::new();
-    for quantity in NeedQuantity::ALL.into_iter().filter(|q| wanted(*q)) {
-        let found = all.iter().filter(|figure| figure.quantity == quantity);
-        let mut found: Vec<ProductionFigure> = found.cloned().collect();
-        found.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let (Some(lowest), Some(highest)) = (found.first(), found.last()) else {
-            continue;
-        };
-        if highest.value > lowest.value * (1.0 + AGREE_PCT / 100.0) {
-            return Err(ProductionConflict {
-                quantity,
-                figures: found,
-            });
+) -> Result<ProductionEvidence, ProductionConflict> {
+    let none = Imported::default();
+    let (mut all, imported, rows) = match (run.origin, &run.imported) {
+        (Origin::Watched, _) => (of_watched(run), &none, largest(run)),
+        (Origin::Imported, Some(imported)) => {
+            let mut all = of_reports(imported);
+            all.extend(counters::of_counters(imported));
+            all.extend(of_traces(run, imported));
+            let has_load = all.iter().any(|f| f.quantity == NeedQuantity::CommitRate);
+            let rows = match has_load || is_trace(imported) {
+                true => Rows::All(run.rows.iter().collect()),
+                false => largest(run),
+            };
+            (all, imported, rows)
         }
-        out.push(highest.clone());
+        _ => return Ok(ProductionEvidence::default()),
+    };
+    let load = rows.words(run);
+    if run.origin == Origin::Imported {
+        let is_new = |f: &ProductionFigure| all.iter().all(|known| known.quantity != f.quantity);
+        let more: Vec<ProductionFigure> = rows.figures().into_iter().filter(is_new).collect();
+        all.extend(more);
     }
-    Ok(out)
+    let waits = waits::of(imported, rows.all(), t);
+    let is_sync = |w: &&PlacedWait| w.wait.event == WaitEvent::LogFileSync.key();
+    let sync = waits.iter().find(is_sync).filter(|w| w.wait.is_target);
+    let p99 = sync.and_then(|w| {
+        let [_, high] = w.wait.p99_ns?;
+        figure(NeedQuantity::P99, high as f64, w.p99_place.clone())
+    });
+    all.extend(p99);
+    let mut figures = Vec::new();
+    for quantity in NeedQuantity::ALL.into_iter().filter(|q| wanted(*q)) {
+        figures.extend(agreed(&all, quantity)?);
+    }
+    Ok(ProductionEvidence {
+        figures,
+        waits: waits.into_iter().map(|w| w.wait).collect(),
+        load,
+    })
+}
+
+/// The figure of a quantity: the highest of those that agree.
+fn agreed(
+    all: &[ProductionFigure],
+    quantity: NeedQuantity,
+) -> Result<Option<ProductionFigure>, ProductionConflict> {
+    let found = all.iter().filter(|figure| figure.quantity == quantity);
+    let mut figures: Vec<ProductionFigure> = found.cloned().collect();
+    figures.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let (Some(lowest), Some(highest)) = (figures.first(), figures.last()) else {
+        return Ok(None);
+    };
+    match highest.value > lowest.value * (1.0 + AGREE_PCT / 100.0) {
+        true => Err(ProductionConflict { quantity, figures }),
+        false => Ok(Some(highest.clone())),
+    }
+}
+
+/// The rows whose figures are taken.
+enum Rows<'a> {
+    /// The sessions of a trace together.
+    All(Vec<&'a Row>),
+    /// One load of several.
+    Largest([&'a Row; 1]),
+    /// No row has a load.
+    None,
+}
+
+impl<'a> Rows<'a> {
+    fn all(&self) -> &[&'a Row] {
+        match self {
+            Rows::All(rows) => rows,
+            Rows::Largest(row) => row,
+            Rows::None => &[],
+        }
+    }
+
+    /// Which load of a sweep was taken.
+    fn words(&self, run: &Run) -> Option<String> {
+        let Rows::Largest([row]) = self else {
+            return None;
+        };
+        let loads = run.rows.iter().filter(|row| load_of(row) > 0.0).count();
+        (loads > 1).then(|| {
+            format!(
+                "{} ({} commits/s), the largest of {loads} loads",
+                crate::rows::name_of(row),
+                format::digits(load_of(row)),
+            )
+        })
+    }
+
+    fn figures(&self) -> Vec<ProductionFigure> {
+        let Rows::Largest([row]) = self else {
+            return Vec::new();
+        };
+        let place = format!("row {}", crate::rows::name_of(row));
+        let redo = crate::rows::redo_mbps(row).unwrap_or(0.0) * MB_BYTES;
+        let sessions = if row.jobs > 1 {
+            f64::from(row.jobs)
+        } else {
+            0.0
+        };
+        let each = [
+            (NeedQuantity::CommitRate, load_of(row)),
+            (NeedQuantity::RedoRate, redo),
+            (NeedQuantity::Sessions, sessions),
+        ];
+        let found = each.map(|(quantity, value)| figure(quantity, value, place.clone()));
+        found.into_iter().flatten().collect()
+    }
+}
+
+fn load_of(row: &Row) -> f64 {
+    row.commit_throughput_tps.unwrap_or(0.0)
+}
+
+/// The row with the largest load: of a sweep, or of a listing that has several.
+fn largest(run: &Run) -> Rows<'_> {
+    let rows = run.rows.iter().filter(|row| load_of(row) > 0.0);
+    let most = rows.max_by(|a, b| load_of(a).total_cmp(&load_of(b)));
+    most.or(run.rows.first())
+        .map_or(Rows::None, |row| Rows::Largest([row]))
 }
 
 /// The figures of a log that was watched: what its server counted meanwhile.
 fn of_watched(run: &Run) -> Vec<ProductionFigure> {
-    let Some(row) = run.rows.first() else {
+    let Rows::Largest([row]) = largest(run) else {
         return Vec::new();
     };
     let place = |what: &str| {
@@ -110,10 +220,9 @@ fn of_watched(run: &Run) -> Vec<ProductionFigure> {
             run.run_id
         )
     };
-    let commits = row.commit_throughput_tps;
-    let redo = row.redo().redo_data_mbps.map(|mbps| mbps * MB_BYTES);
-    let commits = commits.and_then(|n| figure(NeedQuantity::CommitRate, n, place("commits")));
-    let redo = redo.and_then(|n| figure(NeedQuantity::RedoRate, n, place("redo")));
+    let redo = row.redo().redo_data_mbps.unwrap_or(0.0) * MB_BYTES;
+    let commits = figure(NeedQuantity::CommitRate, load_of(row), place("commits"));
+    let redo = figure(NeedQuantity::RedoRate, redo, place("redo"));
     commits.into_iter().chain(redo).collect()
 }
 
@@ -125,224 +234,130 @@ fn figure(quantity: NeedQuantity, value: f64, place: String) -> Option<Productio
     })
 }
 
-/// The figures of AWR and Statspack reports, report by report.
+/// The figures of AWR and Statspack reports, and of published tables like theirs, file by file.
 fn of_reports(imported: &Imported) -> Vec<ProductionFigure> {
+    const TABLES: [&str; 5] = [
+        "instance_activity",
+        "load_profile",
+        "iostat_by_function",
+        "iostat_by_filetype",
+        "top_events",
+    ];
     let tables = Tables(&imported.tables);
-    let mut files: Vec<&str> = Vec::new();
-    for table in ["instance_activity", "load_profile", "wait_histogram"] {
-        files.extend(tables.of(table).map(|table| table.file.as_str()));
-    }
+    let of_tables = TABLES.into_iter().flat_map(|id| tables.of(id));
+    let mut files: Vec<&str> = of_tables.map(|table| table.file.as_str()).collect();
     files.sort_unstable();
     files.dedup();
     let mut out = Vec::new();
     for file in files {
-        let in_file = |id: &'static str| {
-            let own = tables.of(id).filter(move |table| table.file == file);
-            own.flat_map(lines)
-        };
-        let window = in_file("stated_window").find_map(|line| line.number("seconds"));
-        let statistic = |name: &str| {
-            let line = in_file("instance_activity").find(|line| line.text("statistic") == name)?;
-            let total = line.number("total").zip(window.filter(|s| *s > 0.0));
-            let rate = total.map(|(total, seconds)| total / seconds);
-            let rate = rate.or(line.number("per_second"))?;
-            Some((rate, format!("{file}, instance activity: {name}")))
-        };
-        let profile = |name: &str| {
-            let line = in_file("load_profile").find(|line| line.text("name").starts_with(name))?;
-            let rate = line.number("per_second")?;
-            Some((rate, format!("{file}, load profile: {}", line.text("name"))))
-        };
-        let commits = statistic("user commits").or_else(|| profile("Transactions"));
-        let redo = statistic("redo size").or_else(|| profile("Redo size"));
         let rates = [
-            (NeedQuantity::CommitRate, commits),
-            (NeedQuantity::RedoRate, redo),
+            (NeedQuantity::CommitRate, commits_of(tables, file)),
+            (NeedQuantity::RedoRate, redo_of(tables, file)),
         ];
         for (quantity, found) in rates {
             out.extend(found.and_then(|(rate, place)| figure(quantity, rate, place)));
         }
-        let histogram = in_file("wait_histogram").find(|line| line.text("event") == SYNC);
-        let bucket = histogram.and_then(|line| bucket_of_p99(&line));
-        out.extend(bucket.and_then(|ns| {
-            let place = format!("{file}, wait event histogram of {SYNC}: its bucket ends there");
-            figure(NeedQuantity::P99, ns, place)
-        }));
     }
     out
 }
 
-/// Columns of a report's histogram with the ends of their buckets, milliseconds.
-const BUCKETS: [(&str, f64); 7] = [
-    ("pct_under_1ms", 1.0),
-    ("pct_under_2ms", 2.0),
-    ("pct_under_4ms", 4.0),
-    ("pct_under_8ms", 8.0),
-    ("pct_under_16ms", 16.0),
-    ("pct_under_32ms", 32.0),
-    ("pct_to_1s", 1000.0),
-];
+/// A rate with its place in a file.
+type Placed = Option<(f64, String)>;
 
-/// The end of the bucket that contains the 99th percentile, nanoseconds; `None` where the shares
-/// do not show it.
-fn bucket_of_p99(line: &Line<'_>) -> Option<f64> {
-    let mut below = 0.0;
-    for (key, end_ms) in BUCKETS {
-        below += line.number(key).unwrap_or(0.0);
-        if below >= 99.0 {
-            return Some(end_ms * 1e6);
-        }
-    }
-    None
+fn in_file<'a>(
+    tables: Tables<'a>,
+    file: &'a str,
+    id: &'static str,
+) -> impl Iterator<Item = Line<'a>> {
+    let own = tables.of(id).filter(move |table| table.file == file);
+    own.flat_map(lines)
 }
 
-/// What a listing of counters grew by, per second: the busiest of its stretches.
-struct Growth {
-    per_second: f64,
-    stretches: usize,
-    from: String,
-    to: String,
+/// Seconds that a report covers, or that a text states.
+fn window(tables: Tables<'_>, file: &str) -> Option<f64> {
+    let mut stated = in_file(tables, file, "stated_window");
+    stated
+        .find_map(|line| line.number("seconds"))
+        .filter(|s| *s > 0.0)
 }
 
-/// Differences of listings of counters: `v$sysstat`, `SHOW GLOBAL STATUS`, `pg_stat_wal`.
-fn of_counters(imported: &Imported) -> Vec<ProductionFigure> {
-    let mut out = Vec::new();
-    for table in &imported.tables {
-        let named = |name: &str, key: &str, names: &[&str]| {
-            let first = names.iter().find_map(|wanted| {
-                let growth = busiest(table, (name, wanted), key)?;
-                Some((*wanted, growth))
-            });
-            first.map(|(what, growth)| (what.to_owned(), growth))
+fn statistic(tables: Tables<'_>, file: &str, name: &str) -> Placed {
+    let mut activity = in_file(tables, file, "instance_activity");
+    let line = activity.find(|line| line.text("statistic") == name)?;
+    let total = line.number("total").zip(window(tables, file));
+    let rate = total.map(|(total, seconds)| total / seconds);
+    let rate = rate.or(line.number("per_second"))?;
+    Some((rate, format!("{file}, instance activity: {name}")))
+}
+
+fn profile(tables: Tables<'_>, file: &str, name: &str) -> Placed {
+    let mut profile = in_file(tables, file, "load_profile");
+    let line = profile.find(|line| line.text("name").starts_with(name))?;
+    let rate = line.number("per_second")?;
+    Some((rate, format!("{file}, load profile: {}", line.text("name"))))
+}
+
+fn commits_of(tables: Tables<'_>, file: &str) -> Placed {
+    // A session that commits waits once: the listing with most waits is that of the largest load.
+    let synced = || {
+        let events = in_file(tables, file, "top_events");
+        let waits = events.filter(|line| line.text("event") == SYNC);
+        let most = waits.filter_map(|line| Some((line.number("waits")?, line)));
+        let (most, line) = most.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mut windows =
+            in_file(tables, file, "stated_window").filter_map(|w| w.number("seconds"));
+        let seconds = windows.next().filter(|s| *s > 0.0)?;
+        let is_one = windows.all(|other| other == seconds);
+        let place = format!(
+            "{}, {} waits for {SYNC} in {seconds:.0} s",
+            place(line.table()),
+            format::count(most as u64)
+        );
+        is_one.then_some((most / seconds, place))
+    };
+    statistic(tables, file, "user commits")
+        .or_else(|| profile(tables, file, "Transactions"))
+        .or_else(synced)
+}
+
+fn redo_of(tables: Tables<'_>, file: &str) -> Placed {
+    const FILES: [&str; 6] = [
+        "Data File",
+        "Temp File",
+        "Control File",
+        "Archive Log",
+        "Other",
+        "Flashback Log",
+    ];
+    // Writes of the log writer, or into log files: the copies of members among them. Published
+    // tables of log files have a line for each test.
+    let written = |id: &'static str, is_log: &dyn Fn(&str) -> bool| {
+        let own = in_file(tables, file, id).filter(|line| is_log(line.text("name")));
+        let rates = own.filter_map(|line| Some((line.number("write_mb_per_s")?, line)));
+        let (most, line) = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let at = place(line.table());
+        let what = line.text("name");
+        let place = format!("{at}, I/O statistics: writes of {what}, all members together");
+        Some((most * MB_BYTES, place))
+    };
+    let of_tests = || {
+        let has = |name: &str| {
+            in_file(tables, file, "iostat_by_filetype").any(|l| l.text("name") == name)
         };
-        let of = |commits: Option<(String, Growth)>, redo: Option<(String, Growth)>| {
-            let place = |what: &str, growth: &Growth| placed(table, what, growth);
-            let commits = commits.and_then(|(what, growth)| {
-                let place = place(&what, &growth);
-                figure(NeedQuantity::CommitRate, growth.per_second, place)
-            });
-            let redo = redo.and_then(|(what, growth)| {
-                let place = place(&what, &growth);
-                figure(NeedQuantity::RedoRate, growth.per_second, place)
-            });
-            commits.into_iter().chain(redo)
-        };
-        match table.id.as_str() {
-            "sysstat_change" => out.extend(of(
-                named("statistic", "value", &["user commits"]),
-                named("statistic", "value", &["redo size"]),
-            )),
-            // A server with a binary log counts each commit twice in Handler_commit.
-            "mysql_status_change" => out.extend(of(
-                named("variable", "value", &["Binlog_commits", "Handler_commit"]),
-                named(
-                    "variable",
-                    "value",
-                    &["Innodb_os_log_written", "Innodb_lsn_current"],
-                ),
-            )),
-            "pg_stat_wal_change" => {
-                let wal = busiest(table, ("", ""), "wal_bytes");
-                out.extend(of(None, wal.map(|growth| ("wal_bytes".to_owned(), growth))));
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
-fn placed(table: &Table, what: &str, growth: &Growth) -> String {
-    let busiest = match growth.stretches {
-        0 | 1 => String::new(),
-        n => format!(", the busiest of {n} stretches"),
+        let is_of_log = has("Log File") || !FILES.into_iter().any(has);
+        let is_log = |name: &str| name == "Log File" || !has("Log File");
+        written("iostat_by_filetype", &is_log).filter(|_| is_of_log)
     };
-    format!(
-        "{}: {what}, from {} to {}{busiest}",
-        table.title, growth.from, growth.to
-    )
-}
-
-/// The highest rate of the counter `key` of what `(column, name)` names; `None` where no stretch
-/// has a time.
-fn busiest(table: &Table, (column, name): (&str, &str), key: &str) -> Option<Growth> {
-    let uptimes: BTreeMap<(&str, &str), f64> = lines(table)
-        .filter(|line| line.text("variable") == "Uptime")
-        .filter_map(|line| Some(((line.text("from"), line.text("to")), line.number("value")?)))
-        .collect();
-    let own = lines(table).filter(|line| column.is_empty() || line.text(column) == name);
-    let rates = own.filter_map(|line| {
-        let (from, to) = (line.text("from"), line.text("to"));
-        let seconds = uptimes.get(&(from, to)).copied();
-        let seconds = seconds.or_else(|| between(from, to)).filter(|s| *s > 0.0)?;
-        Some((line.number(key)? / seconds, from, to))
-    });
-    let rates: Vec<(f64, &str, &str)> = rates.filter(|(rate, ..)| *rate > 0.0).collect();
-    let (per_second, from, to) = rates.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(Growth {
-        per_second,
-        stretches: rates.len(),
-        from: from.to_owned(),
-        to: to.to_owned(),
-    })
-}
-
-/// Seconds of a day.
-const DAY_S: f64 = 86_400.0;
-
-/// Seconds between two readings, from the times in their labels; `None` where a label has none.
-fn between(from: &str, to: &str) -> Option<f64> {
-    let (first, last) = (time_of_day(from)?, time_of_day(to)?);
-    let days = date(from).zip(date(to)).map(|(a, b)| (b - a) as f64);
-    Some(match days {
-        Some(days) => days * DAY_S + last - first,
-        // Readings of one day, or across a midnight.
-        None => (last - first).rem_euclid(DAY_S),
-    })
-}
-
-/// `16:03:07.25`, `04:03:07 PM`: seconds since midnight.
-fn time_of_day(label: &str) -> Option<f64> {
-    let words = label.split([' ', 'T']);
-    let (hours, minutes, seconds) = words.clone().find_map(|word| {
-        let mut parts = word.splitn(3, ':');
-        let hours: u32 = parts.next()?.parse().ok().filter(|h| *h < 24)?;
-        let minutes: u32 = parts.next()?.parse().ok().filter(|m| *m < 60)?;
-        let rest = parts.next()?;
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let seconds: f64 = rest[..end.unwrap_or(rest.len())].parse().ok()?;
-        Some((hours, minutes, seconds))
-    })?;
-    let is = |half: &str| words.clone().any(|word| word == half);
-    let hours = match (is("AM"), is("PM"), hours) {
-        (true, _, 12) => 0,
-        (_, true, 1..=11) => hours + 12,
-        _ => hours,
-    };
-    Some(f64::from(hours * 3600 + minutes * 60) + seconds)
-}
-
-/// `2026-11-23`: days since some day.
-fn date(label: &str) -> Option<i64> {
-    let head = label.get(..10)?;
-    let mut parts = head.split('-');
-    let mut next = |length: usize| {
-        let part = parts.next().filter(|part| part.len() == length)?;
-        part.parse::<i64>().ok()
-    };
-    let (year, month, day) = (next(4)?, next(2)?, next(2)?);
-    // Howard Hinnant, "chrono-compatible low-level date algorithms": days_from_civil.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year - era * 400;
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year)
+    statistic(tables, file, "redo size")
+        .or_else(|| profile(tables, file, "Redo size"))
+        .or_else(|| written("iostat_by_function", &|name| name == "LGWR"))
+        .or_else(of_tests)
 }
 
 /// The figures of traces: rates of the traced sessions together, their number, and the 99th
 /// percentile where one process has it.
 fn of_traces(run: &Run, imported: &Imported) -> Vec<ProductionFigure> {
-    let is_trace = |kind: &str| matches!(kind, "oracle-trace" | "hlog");
-    if !imported.sources.iter().any(|source| is_trace(&source.kind)) {
+    if !is_trace(imported) {
         return Vec::new();
     }
     // Rows of reports have the name of their file.
@@ -355,7 +370,7 @@ fn of_traces(run: &Run, imported: &Imported) -> Vec<ProductionFigure> {
     let rows: Vec<&Row> = run.rows.iter().filter(|row| !is_report(row)).collect();
     let sessions: Vec<&&Row> = rows
         .iter()
-        .filter(|row| waits(row, "log_file_sync"))
+        .filter(|row| has_waits(row, "log_file_sync"))
         .collect();
     let mut out = Vec::new();
     let names: Vec<&str> = sessions.iter().map(|row| row.workload.as_str()).collect();
@@ -372,18 +387,9 @@ fn of_traces(run: &Run, imported: &Imported) -> Vec<ProductionFigure> {
     let count = sessions.iter().filter(|row| row.commits.is_some()).count() as f64;
     let place = format!("traced sessions that waited for {SYNC}");
     out.extend(figure(NeedQuantity::Sessions, count, place));
-    if let [one] = sessions.as_slice()
-        && let Some(p99) = one
-            .waits
-            .get("log_file_sync")
-            .and_then(|stats| stats.p99_ns)
-    {
-        let place = format!("{SYNC} of {}", one.workload);
-        out.extend(figure(NeedQuantity::P99, p99 as f64, place));
-    }
     let writers: Vec<&&Row> = rows
         .iter()
-        .filter(|row| waits(row, "log_file_parallel_write"))
+        .filter(|row| has_waits(row, "log_file_parallel_write"))
         .collect();
     let redo = writers.iter().filter_map(|row| row.redo().redo_data_mbps);
     let place = format!("{WRITE} in the traces");
@@ -395,7 +401,14 @@ fn of_traces(run: &Run, imported: &Imported) -> Vec<ProductionFigure> {
     out
 }
 
-fn waits(row: &Row, event: &str) -> bool {
+fn is_trace(imported: &Imported) -> bool {
+    let kinds = imported.sources.iter().map(|source| source.kind.as_str());
+    kinds
+        .into_iter()
+        .any(|kind| matches!(kind, "oracle-trace" | "hlog"))
+}
+
+fn has_waits(row: &Row, event: &str) -> bool {
     row.waits.get(event).is_some_and(|stats| stats.count > 0)
 }
 

@@ -11,7 +11,7 @@ use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
 use super::{figures, origin_tag};
 use crate::format;
-use crate::rows::{COMMITS, commit_wait_of, rows_of, sync_of, workloads};
+use crate::rows::{COMMITS, commit_wait_of, name_of, rows_of, sync_of, workloads};
 use measure::run::{Row, Run, WaitStats};
 
 /// Half of the first screen's width.
@@ -228,7 +228,7 @@ fn numbers(rows: &[&Row]) -> Numbers {
 /// The percentile curve of the only number of jobs, and its commits by second.
 fn one_row(run: &Run, row: &Row) -> Figure {
     let wait = wait_name(Some(&row));
-    let name = format!("{} with {}", row.workload, format::jobs(row.jobs));
+    let name = name_of(row);
     let curve = row
         .curves
         .get("log_file_sync")

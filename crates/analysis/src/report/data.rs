@@ -59,8 +59,10 @@ pub struct SizeLine {
 pub struct SizeSweepLines {
     /// A line for each target.
     pub lines: Vec<SizeLine>,
-    /// Where the lines break, bytes, and why, in words.
-    pub break_at: Option<(u64, String)>,
+    /// The two sizes in bytes between which the first line that breaks does.
+    pub break_at: Option<[u64; 2]>,
+    /// What the counts show, in words.
+    pub found: String,
 }
 
 /// What a report shows beside the run.

@@ -63,8 +63,7 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::count("commits / s"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
-    let how =
-        "The knee is the point where the line stops rising: beyond it, additional jobs only queue.";
+    let how = "The knee is the point of the largest throughput over latency: beyond it latency grows faster than throughput.";
     Figure::of_chart(Topic::Throughput, &chart, origin_tag(run), how)
 }
 
@@ -185,7 +184,7 @@ pub(super) fn percentiles(run: &Run) -> Option<Section> {
         let desc = format!("Percentile curves of log file sync, {}.", run.origin);
         let axes = (Axis::percentile(), Axis::latency("log file sync"));
         let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-        let how = "Each step to the right is ten times rarer. If a line turns up sharply, the waits beyond that knee have a second cause. The last point is the longest wait.";
+        let how = "Each step to the right is ten times rarer. If a line turns up sharply, the waits beyond that point have a second cause. The last point is the longest wait.";
         figures.push(Figure::of_chart(Topic::Percentiles, &chart, origin_tag(run), how).of(name));
     }
     Section::figures(

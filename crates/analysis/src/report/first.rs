@@ -9,7 +9,7 @@ use super::tiles::{tiles, tiles_html};
 use super::{judged, origin_tag, place, reasons};
 use crate::envelope::Envelope;
 use crate::format;
-use crate::verdict::needed;
+use crate::verdict::{need_places, needed};
 use measure::imported::Imported;
 use measure::judgement::{Need, Verdict};
 use measure::run::{Run, TargetFacts};
@@ -100,10 +100,13 @@ pub(super) fn facts_of(run: &Run) -> Vec<(&'static str, String, String)> {
     out
 }
 
+/// The name of what the user noted.
+pub(super) const LABEL: &str = "Label";
+
 /// What the user noted; `None` where that is nothing.
 fn notes(run: &Run) -> Option<(&'static str, String, String)> {
     let label = run.notes.label.clone().unwrap_or_default();
-    (!run.notes.is_empty()).then(|| ("Label", label, run.notes.tags_in_words()))
+    (!run.notes.is_empty()).then(|| (LABEL, label, run.notes.tags_in_words()))
 }
 
 fn host(run: &Run) -> (&'static str, String, String) {
@@ -284,9 +287,9 @@ pub(super) fn need_in_words(need: &Need) -> String {
     if parts.is_empty() {
         return "none stated".to_owned();
     }
-    let sources = need.sources.iter();
+    let sources = need_places(need).into_iter();
     let sources: Vec<String> = sources
-        .map(|source| format!("{}: {}", source.quantity.words(), source.place))
+        .map(|(what, place)| format!("{what}: {place}"))
         .collect();
     match sources.as_slice() {
         [] => parts.join(", "),

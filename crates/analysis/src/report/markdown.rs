@@ -65,7 +65,9 @@ pub(super) fn facts(run: &Run) -> Vec<String> {
     let is_judged = run.verdict.is_some() && run.imported.is_none();
     let need = is_judged.then(|| format!("Need: {}", first::need_in_words(&run.need)));
     let mut out: Vec<String> = need.into_iter().collect();
-    out.extend(first::facts_of(run).into_iter().map(fact));
+    // Label and tags have a line each.
+    let facts = first::facts_of(run).into_iter();
+    out.extend(facts.filter(|(name, ..)| *name != first::LABEL).map(fact));
     let label = run.notes.label.as_deref();
     out.extend(label.map(|label| format!("Label: {label}")));
     if !run.notes.tags.is_empty() {
@@ -250,8 +252,9 @@ fn ns(value: Option<u64>) -> Option<String> {
     value.map(|ns| latency(ns as f64))
 }
 
+const JOBS: &str = "Jobs";
 const COLUMNS: [Column; 12] = [
-    ("Jobs", |r| {
+    (JOBS, |r| {
         Some(r.jobs).filter(|n| *n > 0).map(|n| n.to_string())
     }),
     ("Commits/s", |r| r.commit_throughput_tps.map(digits)),
@@ -273,7 +276,9 @@ const COLUMNS: [Column; 12] = [
 
 fn table(run: &Run, out: &mut String) {
     let known = |column: &&Column| run.rows.iter().any(|row| (column.1)(row).is_some());
-    let columns: Vec<&Column> = COLUMNS.iter().filter(known).collect();
+    let has_jobs = crate::rows::has_jobs(run);
+    let is_shown = |column: &&Column| has_jobs || column.0 != JOBS;
+    let columns: Vec<&Column> = COLUMNS.iter().filter(known).filter(is_shown).collect();
     if run.rows.is_empty() || columns.len() < 2 {
         return;
     }

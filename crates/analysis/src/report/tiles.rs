@@ -4,10 +4,10 @@
 //! out.
 
 use super::escape::esc;
-use crate::envelope::{Envelope, best_commits};
+use crate::envelope::{Envelope, best_commits, p99_unknown};
 use crate::findings::diagnosis;
 use crate::format;
-use crate::rows::{commit_wait_of, redo_mbps, sync_of, write_of};
+use crate::rows::{commit_wait_of, name_of, redo_mbps, sync_of, write_of};
 use measure::imported::Imported;
 use measure::run::{Row, Run, WaitStats};
 
@@ -108,10 +108,6 @@ fn best_row(run: &Run) -> Option<(&Row, Option<u64>)> {
         .or_else(|| Some((fastest()?, None)))
 }
 
-fn load(row: &Row) -> String {
-    format!("{} with {}", row.workload, format::jobs(row.jobs))
-}
-
 fn needed(text: Option<String>) -> String {
     text.map_or_else(String::new, |text| format!("; needed: {text}"))
 }
@@ -125,7 +121,7 @@ fn commits(run: &Run, row: &Row, bound: Option<u64>) -> Option<Tile> {
         label: "Commits",
         value: format::digits(row.commit_throughput_tps?),
         unit: "/s",
-        note: format!("{}{bound}{}{}", load(row), sustained(run), needed(need)),
+        note: format!("{}{bound}{}{}", name_of(row), sustained(run), needed(need)),
     })
 }
 
@@ -154,7 +150,8 @@ fn tail(run: &Run, row: &Row) -> Option<Tile> {
         known("p99.9", wait.p999_ns),
         known("longest", Some(wait.max_ns)),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let unknown = p99_unknown(row).map(str::to_owned);
+    let parts: Vec<String> = parts.into_iter().flatten().chain(unknown).collect();
     let need = run.need.p99_ns.map(|ns| format::latency(ns as f64));
     Some(Tile {
         label,
@@ -174,7 +171,7 @@ fn write(row: &Row) -> Option<Tile> {
         label: "Log file parallel write, mean",
         value,
         unit,
-        note: format!("{p99}{}", load(row)),
+        note: format!("{p99}{}", name_of(row)),
     })
 }
 

@@ -667,6 +667,31 @@ fn side_on(name: &str, host: &str, path: &str) -> Side {
     side
 }
 
+/// Published sweeps state means without waits: they are compared, and without an interval.
+#[test]
+fn means_of_published_rows_are_compared() {
+    let published = |name: &str, sync_ms: f64| {
+        let mut side = side(name, 1, 1, 400.0);
+        side.run.origin = Origin::Imported;
+        side.series.iter_mut().for_each(|row| row.clear());
+        for row in &mut side.run.rows {
+            row.waits.clear();
+            row.commit_latency = None;
+            (row.log_file_sync_ms, row.commit_latency_ms) = (Some(sync_ms), Some(2.0 * sync_ms));
+        }
+        side
+    };
+    let found = compare(&[published("a", 0.5), published("b", 0.75)]);
+    for metric in ["log_file_sync.mean", "commit_latency.mean"] {
+        let of = found.differences.iter().find(|d| d.metric == metric);
+        let of = of.unwrap_or_else(|| panic!("{metric}: {:?}", found.differences));
+        assert_eq!(
+            (of.ratio, of.ci_low, of.significant),
+            (Some(1.5), None, None)
+        );
+    }
+}
+
 #[test]
 fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
     let sides = [

@@ -305,7 +305,8 @@ pub fn data_of(run: &Run) -> ReportData {
     };
     data.size_sweep = Some(SizeSweepLines {
         lines: vec![line(&run.run_id), line(&run.target.path)],
-        break_at: Some((1 << 20, run.run_id.clone())),
+        break_at: Some([1 << 20, 2 << 20]),
+        found: run.run_id.clone(),
     });
     data
 }

@@ -241,7 +241,12 @@ fn no_text_of_a_run_becomes_structure_wherever_it_is() {
 #[test]
 fn notes_of_the_user_are_on_the_first_screen() {
     let mut run = everywhere();
-    assert!(report::markdown(&run).contains("- Label: x (price=x)"));
+    let markdown = report::markdown(&run);
+    assert!(
+        markdown.contains("- Label: x\n- Tags: price=x\n"),
+        "{markdown}"
+    );
+    assert_eq!(markdown.matches("Label:").count(), 1);
     assert!(report::html(&run, &data_of(&run)).contains("<dt>Label</dt>"));
     run.notes = RunNotes::default();
     assert!(!report::markdown(&run).contains("Label"));

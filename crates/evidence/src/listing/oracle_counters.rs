@@ -14,6 +14,7 @@ use crate::counters::{CounterListing, CounterView};
 use crate::notes::quote;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
+use crate::snapshots::STARTED;
 use crate::tables::column;
 use measure::imported::{Cell, Severity};
 use measure::printed;
@@ -329,8 +330,11 @@ impl OracleCounters {
 
         let [snap, begin, instance, container] = keys.map(|k| k.map(|(word, _)| word.as_str()));
         let instance = [("instance", instance), ("container", container)];
+        let started = part(&["STARTUP_TIME"]).map(|(text, _)| text.as_str());
+        let started = (STARTED, started);
         let instance: Vec<String> = instance
             .iter()
+            .chain([&started])
             .filter_map(|(what, number)| Some(format!("{what} {}", (*number)?)))
             .collect();
         let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

@@ -8,13 +8,15 @@ use super::values;
 use crate::input;
 use crate::signals::Interrupt;
 use crate::store::Store;
-use analysis::findings::production::{self, AGREE_PCT, ProductionConflict, ProductionFigure};
+use analysis::findings::production::{
+    self, AGREE_PCT, ProductionConflict, ProductionEvidence, ProductionFigure,
+};
 use analysis::thresholds::Thresholds;
 use clap::Args;
-use measure::Nanos;
 use measure::judgement::{Need, NeedQuantity, NeedSource};
 use measure::run::{Origin, Run};
 use measure::stack::Declaration;
+use measure::{Nanos, WaitEvent};
 use std::path::{Path, PathBuf};
 
 /// Options that say what is needed and known.
@@ -36,9 +38,9 @@ pub(crate) struct NeedArgs {
     p99: Option<Nanos>,
     /// Take the need from a production system: from a stored run that was imported or watched, or
     /// from evidence that `redolab import` reads (AWR or Statspack, a trace, two readings of
-    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, ...): commits and redo per second, sessions
-    /// and the 99th percentile of log file sync, as far as it contains them. --commit-rate,
-    /// --redo-rate and --p99 override
+    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, a sweep, published tables, ...): commits and
+    /// redo per second, sessions, log file sync and log file parallel write, as far as it contains
+    /// them; of several loads the largest. --commit-rate, --redo-rate and --p99 override
     #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]
     need_from: Option<String>,
     /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes
@@ -158,20 +160,27 @@ impl NeedArgs {
             NeedQuantity::P99 => need.p99_ns.is_none(),
             NeedQuantity::Sessions => true,
         };
-        let found = production::of(&run, is_open).map_err(|e| refused(conflict(&e)))?;
+        let thresholds = thresholds(self.thresholds.as_deref())?;
+        let found = production::of(&run, &thresholds, is_open);
+        let found = found.map_err(|e| refused(conflict(&e)))?;
         let is_rate = |figure: &ProductionFigure| figure.quantity != NeedQuantity::Sessions;
-        if !found.iter().any(is_rate) && need == Need::default() {
+        let has_figure = found.figures.iter().any(is_rate) || !found.waits.is_empty();
+        if !has_figure && need == Need::default() {
             return Err(refused(nothing(&run)));
         }
-        let absent = NeedQuantity::ALL.into_iter();
-        let absent = absent.filter(|q| is_open(*q) && found.iter().all(|f| f.quantity != *q));
-        let absent: Vec<&str> = absent.map(NeedQuantity::words).collect();
+        let absent = absent(&found, is_open);
         let stated = analysis::verdict::needed(&need);
         let mut lines = vec![format!("The need, from {name}:")];
-        for figure in found {
+        lines.extend(found.load.map(|load| format!("  taken: {load}")));
+        for figure in found.figures {
             lines.push(format!("  {} ({})", figure.shown(), figure.place));
             take(&mut need, figure);
         }
+        for wait in &found.waits {
+            let words = analysis::verdict::production_wait(wait);
+            lines.push(format!("  {words} ({})", wait.place));
+        }
+        need.production = found.waits;
         if !stated.is_empty() {
             lines.push(format!("  stated: {}", stated.join(", ")));
         }
@@ -208,6 +217,25 @@ pub(crate) fn thresholds_text(path: Option<&Path>) -> Result<String, CommandErro
     let read = |path: &Path| self::read(path).map(|(text, _)| text);
     let text = path.map(read).transpose()?;
     Ok(text.unwrap_or_default())
+}
+
+/// What the evidence does not contain.
+fn absent(found: &ProductionEvidence, is_open: impl Fn(NeedQuantity) -> bool) -> Vec<String> {
+    let has = |quantity| found.figures.iter().any(|f| f.quantity == quantity);
+    let rates = NeedQuantity::ALL.into_iter();
+    let rates = rates.filter(|q| *q != NeedQuantity::P99 && is_open(*q) && !has(*q));
+    let mut out: Vec<String> = rates.map(|q| q.words().to_owned()).collect();
+    for event in [WaitEvent::LogFileSync, WaitEvent::LogFileParallelWrite] {
+        let wait = found.waits.iter().find(|w| w.event == event.key());
+        let name = event.name();
+        match wait.map(|w| (w.mean_ns, w.p99_ns)) {
+            None => out.push(name.to_owned()),
+            Some((None, _)) => out.push(format!("mean {name}")),
+            Some((_, None)) => out.push(format!("99th percentile of {name}")),
+            Some(_) => {}
+        }
+    }
+    out
 }
 
 /// Takes a figure of evidence over, with its place.
@@ -255,8 +283,8 @@ fn nothing(run: &Run) -> String {
     kinds.sort_unstable();
     kinds.dedup();
     format!(
-        "the evidence ({}) contains no commits per second, redo per second or 99th percentile of log \
-         file sync. Rates of counters need two readings with their times, such as SELECT now(), * \
+        "the evidence ({}) contains no commits per second, redo per second, log file sync or log file \
+         parallel write. Rates of counters need two readings with their times, such as SELECT now(), * \
          FROM pg_stat_wal twice, or redolab collect. Or state the need with --commit-rate, --redo-rate \
          and --p99",
         kinds.join(", ")

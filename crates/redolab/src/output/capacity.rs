@@ -15,12 +15,10 @@ use serde::Serialize;
 const SCHEMA: &str = "redolab.capacity/1";
 /// Longer lines are hard to read, however wide the terminal is.
 const WIDTH_MAX: usize = 100;
-/// Findings that concern a sweep, by the beginnings of their ids.
-const OF_SWEEPS: [&str; 5] = [
+/// Findings that concern a sweep, by the beginnings of their ids. Knee and peak are the curve's.
+const OF_SWEEPS: [&str; 3] = [
     "evidence.sweep_changed",
     "evidence.tests_left_out",
-    "evidence.knee",
-    "concurrency.knee",
     "validity.",
 ];
 

@@ -280,7 +280,9 @@ fn usual(run: &Run) -> RowTable {
     if run.rows.iter().any(|row| row.nodes > 1) {
         want("nodes", NO_GROUP, "Nodes");
     }
-    want("jobs", NO_GROUP, "Jobs");
+    if analysis::has_jobs(run) {
+        want("jobs", NO_GROUP, "Jobs");
+    }
     want("threads", NO_GROUP, "Threads");
     want("offered_tps", NO_GROUP, "Offered\n/s");
     want("commit_throughput_tps", NO_GROUP, "Commits\n/s");

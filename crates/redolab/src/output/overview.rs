@@ -5,6 +5,7 @@
 
 use super::columns::Columns;
 use super::head::head;
+use super::lines::wrap;
 use super::table::{self, Style};
 use super::{
     back_end, explain, layers, nodes, placement, rows, slow_writes, tproc_c, verdict, watched,
@@ -33,6 +34,7 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
             true => Some(table::waits(run, style)),
             false => table::other_waits(run, style),
         });
+        parts.push(size_sweep(run, style));
         parts.extend(watched::text(run, style));
         parts.extend(workers::workers(run, style));
         parts.extend(nodes::nodes(run, style));
@@ -58,6 +60,15 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// What the counts of a size sweep show; empty for other runs.
+fn size_sweep(run: &Run, style: Style) -> String {
+    let mut out = String::new();
+    for line in analysis::size_sweep::sentences(run) {
+        wrap(&mut out, "", &line, style.width.min(verdict::LINE_MAX));
+    }
+    out
 }
 
 /// Which tables there are with `-v`.

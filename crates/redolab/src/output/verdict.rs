@@ -37,13 +37,11 @@ pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
 /// Where the figures of the need come from; empty where all were stated.
 #[must_use]
 pub fn need_sources(need: &Need) -> String {
-    if need.sources.is_empty() {
+    if !need.is_of_production() {
         return String::new();
     }
-    let lines = need.sources.iter().map(|source| {
-        let place = sanitize::line(&source.place);
-        format!("  {}: {place}\n", source.quantity.words())
-    });
+    let figures = analysis::verdict::need_places(need).into_iter();
+    let lines = figures.map(|(what, place)| format!("  {what}: {}\n", sanitize::line(&place)));
     format!("The need comes from:\n{}", lines.collect::<String>())
 }
 

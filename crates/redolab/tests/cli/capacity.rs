@@ -65,6 +65,53 @@ fn study_003_has_its_loads_knees_and_odd_tests() {
         );
 }
 
+/// Findings, terminal and report have the knee of `redolab capacity`, and no other.
+#[test]
+fn an_output_has_one_knee() {
+    let place = Place::new();
+    let run = [
+        "run",
+        "--null",
+        "--jobs",
+        "1,2,4,8",
+        "--commits",
+        "3000",
+        "--warmup",
+        "0",
+        "-q",
+    ];
+    place.run(&run).expect(0, &[]);
+    let capacity = place.run(&["capacity", "last", "--format", "json"]).json();
+    let knee = &capacity["sources"][0]["curves"][0]["knee"]["jobs"];
+    let run = place
+        .run(&["runs", "show", "last", "--format", "json"])
+        .json();
+    let findings = run["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|f| f["id"] == "concurrency.knee");
+    let number = |f: &serde_json::Value| {
+        let numbers = f["numbers"].as_array().expect("numbers");
+        let known = numbers.iter().find(|pair| pair[0] == "knee_jobs");
+        known.map(|pair| pair[1].clone())
+    };
+    assert_eq!(
+        found.and_then(number),
+        Some(knee.clone()).filter(|k| !k.is_null())
+    );
+    let study = place.run(&[
+        "capacity",
+        &study_003(),
+        "--workload",
+        "LGWR-THR on Exadata X5-2",
+    ]);
+    study.expect(0, &["Knee"]);
+    assert_eq!(
+        study.out.to_lowercase().matches("knee").count(),
+        1,
+        "{}",
+        study.out
+    );
+}
+
 /// The last test of study 003 on its x86 server is above the ceiling of the law that is fitted.
 #[test]
 fn a_ceiling_below_a_measured_rate_is_not_printed() {

@@ -139,6 +139,46 @@ fn a_sweep_has_a_row_for_each_size_and_number_of_jobs() {
     assert_eq!(redo(&run).jobs, [1, 2]);
 }
 
+/// Redo that is larger than the flush threshold is written before its commit requests it: the step
+/// is in the counts, whatever the machine does to latencies. Terminal and report say the same.
+#[test]
+fn a_sweep_breaks_where_redo_is_written_before_its_commit() {
+    let place = Place::new();
+    let sweep = |sizes: &str| {
+        let done = place.run(&[
+            "run",
+            "--null",
+            "-w",
+            "size-sweep",
+            "--sizes",
+            sizes,
+            "--jobs",
+            "1",
+            "--commits",
+            "60",
+            "--warmup",
+            "0",
+            "-q",
+        ]);
+        done.expect(0, &[]);
+        done.out
+    };
+    let found = sweep("64k,896k,1152k,2M");
+    let line = "The line breaks between 896 KiB and 1.12 MiB of redo";
+    assert!(found.contains(line), "{found}");
+    assert!(found.contains("the flush threshold is 1 MiB"), "{found}");
+    let page = place.path().join("sweep.html");
+    let written = place.run(&["report", "last", "-o", &page.display().to_string()]);
+    written.expect(0, &[]);
+    let html = std::fs::read_to_string(&page).expect("the report");
+    assert!(html.contains(line), "the report says the same");
+    let none = sweep("1k,64k,512k");
+    assert!(
+        none.contains("No break was found: up to 512 KiB of redo"),
+        "{none}"
+    );
+}
+
 /// Every arrival that was due in the measured time is either in the latencies or reported as not
 /// served, and each latency is the queue, the lab's lateness and the transaction.
 fn adds_up(run: &Run, row: &Row) {

@@ -74,6 +74,19 @@ fn an_awr_report_is_the_need_and_the_verdict_says_from_where() {
             "not in this evidence: sessions",
         ],
     );
+    // Latency is judged too: production's waits are beside the device's, in one sentence.
+    let waits = json["need"]["production"].as_array().expect("waits");
+    let events: Vec<&str> = waits.iter().filter_map(|w| w["event"].as_str()).collect();
+    assert!(events.contains(&"log_file_sync"), "{events:?}");
+    let reasons = json["verdict"]["reasons"].as_array().expect("reasons");
+    let beside = reasons.iter().find(|r| r["id"] == "need.production");
+    let claim = beside.and_then(|r| r["claim"].as_str()).expect("judged");
+    assert!(
+        claim.contains("log file sync takes")
+            && claim.contains("in production")
+            && claim.contains("on this device"),
+        "{claim}"
+    );
     // Stored, and shown with the same words.
     let shown = place.run(&["runs", "show", "last"]);
     assert!(shown.out.contains("The need comes from:"), "{}", shown.out);
@@ -218,4 +231,107 @@ fn what_contradicts_itself_or_has_nothing_is_refused_with_what_to_do() {
     // The evidence is not replaced by the result.
     let file = two.join("night.txt").display().to_string();
     check(&place, &file, &["-o", &file]).expect(2, &["this command reads"]);
+}
+
+/// Production's log file sync is 17.1 ms: nobody wants that again, and rates alone meet no need.
+#[test]
+fn a_sick_production_is_to_be_beaten_and_not_a_target() {
+    let place = Place::new();
+    let report = place.path().join("awr.txt");
+    let text = std::fs::read_to_string(evidence("awr-text/whole.txt")).expect("the corpus");
+    let healthy = "log file sync                        76,800         154      2";
+    assert!(text.contains(healthy), "the corpus");
+    let sick = "log file sync                        76,800       1,313     17";
+    std::fs::write(&report, text.replace(healthy, sick)).expect("writes");
+    let named = report.display().to_string();
+    let said = need(&place, &named, &[]);
+    assert!(
+        said.contains("too long to be a target: it is what is to be beaten"),
+        "{said}"
+    );
+    assert!(!said.contains("of log file sync (p99)"), "{said}");
+    let json = check(&place, &named, &["--format", "json"]).json();
+    assert_eq!(
+        schema_problems("run-2.schema.json", &json),
+        Vec::<String>::new()
+    );
+    assert_eq!(json["need"]["p99_ns"], Value::Null);
+    let open = json["verdict"]["scope"]["not_judged"].to_string();
+    assert!(open.contains("a target for commit latency"), "{open}");
+    let reasons = json["verdict"]["reasons"].to_string();
+    assert!(
+        reasons.contains("in production (too long to be a target"),
+        "{reasons}"
+    );
+}
+
+/// The histograms of 12.2 and later are one distribution, divided into tables.
+#[test]
+fn the_percentile_lies_in_a_bucket_of_four_histograms() {
+    let place = Place::new();
+    let part = |title: &str, waits: &str, bounds: &[&str], shares: &[&str]| {
+        let heads: String = bounds.iter().map(|b| format!("<th>{b}</th>")).collect();
+        let cells: String = shares.iter().map(|s| format!("<td>{s}</td>")).collect();
+        format!(
+            "<h3 class=\"awr\">Wait Event Histogram{title}</h3><table border=\"0\" class=\"tdiff\" \
+             summary=\"This table displays total number of waits, and information about percentage of \
+             waits\"><tr><td colspan=\"2\"></td><th colspan=\"{}\">% of Waits</th></tr>\
+             <tr><th>Event</th><th>{waits}</th>{heads}</tr>\
+             <tr><td>log file sync</td><td>24.2K</td>{cells}</tr></table>\n",
+            bounds.len()
+        )
+    };
+    let page = format!(
+        "<html><head><title>AWR Report for DB: DB1, Inst: db1, Snaps: 100-101</title></head>\
+         <body class=\"awr\">\n<h1 class=\"awr\">WORKLOAD REPOSITORY report for</h1>\n{}{}</body></html>",
+        part(
+            "",
+            "Total Waits",
+            &["&lt;128us", "&lt;256us", "&lt;512us", ">=512us"],
+            &[".2", ".3", ".6", "98.9"]
+        ),
+        part(
+            " Detail (1 msec to 32 msec)",
+            "Waits 1ms to 32ms",
+            &[
+                "&lt;512us",
+                "&lt;1ms",
+                "&lt;2ms",
+                "&lt;4ms",
+                "&lt;8ms",
+                "&lt;16ms",
+                "&lt;32ms",
+                "&gt;=32ms"
+            ],
+            &["1.1", "1.1", "46.7", "45.3", "4.9", ".6", ".2", ".1"],
+        ),
+    );
+    let file = place.path().join("awr.html");
+    std::fs::write(&file, page).expect("writes");
+    let said = need(&place, &file.display().to_string(), &[]);
+    assert!(said.contains("p99 between 4.00 ms and 8.00 ms"), "{said}");
+    assert!(said.contains("8.00 ms of log file sync (p99)"), "{said}");
+}
+
+/// Of a sweep the largest load is the need, and the command says which one.
+#[test]
+fn a_sweep_is_a_need_and_its_largest_load_is_named() {
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/003/tables.tsv");
+    let file = file.display().to_string();
+    let words = [
+        "the largest of 97 loads",
+        "LGWR-LAT1 on Exadata X9M-2 With PMEM 2021 with 80 jobs",
+        "367,848 commits/s (row",
+        "80 sessions (row",
+        "log file sync: 120 µs on average",
+    ];
+    let said = need(&place, &file, &[]);
+    for word in words {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    // A stored run of the same rows is the same need.
+    place.run(&["import", &file, "-q"]).expect(0, &[]);
+    let stored = need(&place, "last", &[]);
+    assert!(stored.contains("the largest of 97 loads"), "{stored}");
 }

@@ -298,3 +298,49 @@ fn a_cap_shows_in_iostat_of_the_named_device() {
     let graver = |f: &&Finding| matches!(f.weight, Weight::Bad | Weight::Caution);
     assert_eq!(findings.iter().filter(graver).count(), 0, "{findings:#?}");
 }
+
+/// Snapshots of a histogram, of which the last two hold nothing more: what is compared holds waits.
+#[test]
+fn the_difference_that_holds_waits_is_compared() {
+    let waits = waits(3);
+    let (quiet, busy) = (histogram(&[]), histogram(&waits));
+    let files = [&trace(&waits)[..], &quiet, &busy, &busy];
+    let imported = import(&files).imported;
+    let table = table_of(&imported);
+    let shown = format!("{:?}", table.rows);
+    assert!(shown.contains("snapshot 1 to snapshot 2"), "{shown}");
+    assert!(!shown.contains("snapshot 2 to snapshot 3"), "{shown}");
+    let relations = relations(&imported);
+    assert!(
+        relations.iter().all(|(_, how)| how == "agree"),
+        "{relations:?}"
+    );
+    let count = Cell::Text("4,040".to_owned());
+    let of_waits = table
+        .rows
+        .iter()
+        .find(|row| row[0] == Cell::Text("log file parallel write: waits".to_owned()));
+    let of_waits = of_waits.expect("both count");
+    assert_eq!((&of_waits[2], &of_waits[4]), (&count, &count));
+}
+
+/// Two listings were subtracted, and nothing shows whether the instance was restarted.
+#[test]
+fn a_difference_of_listings_carries_a_doubt_about_a_restart() {
+    let waits = waits(4);
+    let half = histogram(&waits[..2000]);
+    let found = |files: &[&str]| {
+        let found = agreement::findings(&import(files).imported);
+        found.into_iter().find(|f| f.id == "agreement.restart")
+    };
+    let doubt = found(&[&half, &histogram(&waits)]).expect("subtracted");
+    assert!(
+        doubt.claim.contains("snapshot 1 to snapshot 2"),
+        "{}",
+        doubt.claim
+    );
+    assert_eq!(doubt.weight, Weight::Caution);
+    // One listing alone is not subtracted, and counts that fall are a restart that is seen.
+    assert_eq!(found(&[&half]), None);
+    assert_eq!(found(&[&histogram(&waits), &half]), None);
+}

@@ -6,8 +6,8 @@ use measure::imported::{
     Table,
 };
 use measure::judgement::{
-    Answer, Confidence, Durability, Finding, Need, NeedQuantity, NeedSource, Performance, Scope,
-    Verdict, Weight,
+    Answer, Confidence, Durability, Finding, Need, NeedQuantity, NeedSource, Performance,
+    ProductionWait, Scope, Verdict, Weight,
 };
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::power_test::{
@@ -678,6 +678,13 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             sources: vec![NeedSource {
                 quantity: NeedQuantity::RedoRate,
                 place: "awr.txt, load profile: Redo size".to_owned(),
+            }],
+            production: vec![ProductionWait {
+                event: "log_file_sync".to_owned(),
+                mean_ns: Some(17_100_000.5),
+                p99_ns: Some([32_000_000, 64_000_000]),
+                is_target: false,
+                place: "awr.txt:28, 76,800 waits".to_owned(),
             }],
         },
         verdict: Some(verdict()),

@@ -4,7 +4,8 @@
 //! Invariants: evidences are compared only in what both show; a difference is explained only by
 //! something that the evidences themselves show (digits, buckets, windows, what a view keeps).
 
-mod observe;
+pub(super) mod observe;
+mod restart;
 
 use super::Caution;
 use super::catalogue;
@@ -91,7 +92,7 @@ pub fn table(imported: &Imported) -> Option<Table> {
     })
 }
 
-/// What evidences contradict without an explanation.
+/// What evidences contradict without an explanation, and a doubt about what was subtracted.
 #[must_use]
 pub fn findings(imported: &Imported) -> Vec<Finding> {
     let all = observe::all(imported);
@@ -114,7 +115,8 @@ pub fn findings(imported: &Imported) -> Vec<Finding> {
             .number("b_high", pair.b.high)
             .done()
     };
-    differ.map(note).collect()
+    let doubt = restart::doubt(imported).map(Note::done);
+    differ.map(note).chain(doubt).collect()
 }
 
 /// Each evidence beside the first one that shows the same quantity.
@@ -275,11 +277,14 @@ fn instance<'a>(of: &Observation, sources: &'a [Source]) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-/// An evidence with its place.
+/// An evidence with its part and its place.
 fn named(of: &Observation) -> String {
-    let name = of.source.name();
+    let name = match of.part.as_str() {
+        "" => of.source.name().to_owned(),
+        part => format!("{}, {part}", of.source.name()),
+    };
     match (of.file.as_str(), of.line) {
-        ("", _) => name.to_owned(),
+        ("", _) => name,
         (file, Some(line)) => format!("{name} ({file}:{line})"),
         (file, None) => format!("{name} ({file})"),
     }

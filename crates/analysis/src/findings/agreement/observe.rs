@@ -84,6 +84,8 @@ impl EvidenceSource {
 pub(super) struct Observation {
     pub(super) quantity: SharedQuantity,
     pub(super) source: EvidenceSource,
+    /// The part of it, such as the snapshots between which it is; empty where it is whole.
+    pub(super) part: String,
     /// The file; empty where it joins several.
     pub(super) file: String,
     /// Line of the table's heading.
@@ -129,6 +131,7 @@ fn waits_of(
         out.push(Observation {
             quantity,
             source,
+            part: String::new(),
             file: file.to_owned(),
             line: None,
             low: value * (1.0 - off),
@@ -165,6 +168,7 @@ fn of_reports(tables: Tables<'_>, out: &mut Vec<Observation>) {
                 out.push(Observation {
                     quantity,
                     source,
+                    part: String::new(),
                     file: report.file.to_owned(),
                     line: None,
                     low: value * 0.99,
@@ -197,6 +201,7 @@ fn shares(
         out.push(Observation {
             quantity: SharedQuantity::Over(event, ms),
             source,
+            part: String::new(),
             file: line.table().file.clone(),
             line: line.table().line,
             low: (pct - half).max(0.0),
@@ -220,6 +225,7 @@ fn of_traces(tables: Tables<'_>, out: &mut Vec<Observation>) {
             out.push(Observation {
                 quantity,
                 source: EvidenceSource::Trace,
+                part: String::new(),
                 file: String::new(),
                 line: None,
                 low: value,
@@ -246,48 +252,73 @@ fn of_traces(tables: Tables<'_>, out: &mut Vec<Observation>) {
 /// Buckets of one snapshot or difference: lower and upper bound in ms, and waits.
 type MsBuckets = Vec<(f64, f64, f64)>;
 
+/// A listing of an event histogram, or the difference of two.
+pub(in crate::findings) struct ListedHistogram<'a> {
+    /// It is a difference.
+    pub(in crate::findings) is_change: bool,
+    /// What the listing calls it.
+    pub(in crate::findings) snapshot: &'a str,
+    pub(in crate::findings) buckets: MsBuckets,
+    pub(in crate::findings) table: &'a Table,
+}
+
+impl ListedHistogram<'_> {
+    fn waits(&self) -> f64 {
+        self.buckets.iter().map(|(_, _, n)| n).sum()
+    }
+}
+
+/// The difference that holds most waits of an event, else the listing that does: between the last
+/// two there may be none.
+pub(in crate::findings) fn histogram<'a>(
+    tables: Tables<'a>,
+    event: &str,
+) -> Option<ListedHistogram<'a>> {
+    let mut all: Vec<ListedHistogram<'a>> = Vec::new();
+    for line in tables.lines("event_histogram") {
+        let bucket = (line.number("wait_time_under_ms"), line.number("wait_count"));
+        let (Some(upper), Some(count)) = bucket else {
+            continue;
+        };
+        if line.text("event") != event {
+            continue;
+        }
+        let snapshot = line.text("snapshot");
+        let is_known = all.last().is_some_and(|known| known.snapshot == snapshot);
+        if !is_known {
+            all.push(ListedHistogram {
+                is_change: snapshot.contains(" to "),
+                snapshot,
+                buckets: Vec::new(),
+                table: line.table(),
+            });
+        }
+        let lower = if upper <= 1.0 { 0.0 } else { upper / 2.0 };
+        if let Some(known) = all.last_mut() {
+            known.buckets.push((lower, upper, count));
+        }
+    }
+    let has_waits = |listed: &ListedHistogram<'_>| listed.is_change && listed.waits() > 0.0;
+    let of_changes = all.iter().any(has_waits);
+    all.retain(|listed| listed.is_change == of_changes);
+    all.into_iter()
+        .max_by(|a, b| a.waits().total_cmp(&b.waits()))
+}
+
 fn of_histograms(tables: Tables<'_>, out: &mut Vec<Observation>) {
     for event in EVENTS {
-        // The last difference, else the last listing.
-        let mut last: Option<(bool, &str, MsBuckets, &Table)> = None;
-        for line in tables.lines("event_histogram") {
-            let name = line.text("snapshot");
-            let is_change = name.contains(" to ");
-            let known = last.as_ref();
-            if line.text("event") != event || known.is_some_and(|(c, ..)| *c && !is_change) {
-                continue;
-            }
-            let (Some(upper), Some(count)) =
-                (line.number("wait_time_under_ms"), line.number("wait_count"))
-            else {
-                continue;
-            };
-            if known.is_none_or(|(_, of, ..)| *of != name) {
-                last = Some((is_change, name, Vec::new(), line.table()));
-            }
-            if let Some((.., buckets, _)) = &mut last {
-                let lower = if upper <= 1.0 { 0.0 } else { upper / 2.0 };
-                buckets.push((lower, upper, count));
-            }
-        }
-        if let Some((is_change, _, buckets, table)) = last {
-            of_buckets(event, is_change, &buckets, table, out);
+        if let Some(listed) = histogram(tables, event) {
+            of_buckets(event, &listed, out);
         }
     }
 }
 
-fn of_buckets(
-    event: &'static str,
-    is_change: bool,
-    buckets: &MsBuckets,
-    table: &Table,
-    out: &mut Vec<Observation>,
-) {
-    let waits: f64 = buckets.iter().map(|(_, _, n)| n).sum();
+fn of_buckets(event: &'static str, listed: &ListedHistogram<'_>, out: &mut Vec<Observation>) {
+    let (buckets, waits) = (&listed.buckets, listed.waits());
     if waits <= 0.0 {
         return;
     }
-    let source = match is_change {
+    let source = match listed.is_change {
         true => EvidenceSource::HistogramChange,
         false => EvidenceSource::HistogramSinceStart,
     };
@@ -295,8 +326,9 @@ fn of_buckets(
         out.push(Observation {
             quantity,
             source,
-            file: table.file.clone(),
-            line: table.line,
+            part: listed.snapshot.to_owned(),
+            file: listed.table.file.clone(),
+            line: listed.table.line,
             low,
             high,
             waits: Some(waits),
@@ -349,6 +381,7 @@ fn of_outliers(tables: Tables<'_>, out: &mut Vec<Observation>) {
                 out.push(Observation {
                     quantity,
                     source,
+                    part: String::new(),
                     file: table.file.clone(),
                     line: table.line,
                     low,
@@ -414,6 +447,7 @@ fn of_iostat(tables: Tables<'_>, log_device: Option<&str>, out: &mut Vec<Observa
             out.push(Observation {
                 quantity,
                 source: EvidenceSource::Iostat,
+                part: String::new(),
                 file: table.file.clone(),
                 line: table.line,
                 low: mean - 0.005,

@@ -100,6 +100,10 @@ entries! {
     EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium,
         "The number of jobs at which throughput peaks; beyond it only latency grows.")
         .rule("two lines past the peak", RULE);
+    AGREEMENT_RESTART = CatalogueEntry::new("agreement.restart", Medium,
+        "Listings of counters since the start of an instance were subtracted, and the evidence does not contain when it was started.")
+        .rule("no count goes back", "v$event_histogram, v$system_event, v$sysstat and sys.dm_os_wait_stats count since the instance was started")
+        .advice("Compare STARTUP_TIME of v$instance (sqlserver_start_time of sys.dm_os_sys_info) with the times of both listings, or list it with them.");
     EVIDENCE_AGREEMENT = CatalogueEntry::new("evidence.agreement", Medium,
         "Two evidences show the same quantity differently, and nothing in them explains it.")
         .rule("the intervals that digits and buckets allow overlap, or the windows differ", RULE)

@@ -19,6 +19,11 @@ entries! {
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);
+    NEED_PRODUCTION = CatalogueEntry::new("need.production", Medium,
+        "Log file sync and log file parallel write of the production system (--need-from), beside the same waits on this device. What production itself suffers from is not a target, but what the device has to beat.")
+        .limit("shorter than in production by the headroom; what production suffers from", &["headroom_pct", "sync_mean_problem_ms", "write_mean_problem_ms", "tail_p999_ms"])
+        .advice("Commits or log writes take longer on this device than they do in production now: use a device whose durable write is faster.")
+        .at(FigureAnchor::LogFileSync);
     NEED_SUSTAINED = CatalogueEntry::new("need.sustained", High,
         "A rate is needed, but only a burst rate was measured: the rate of a controller's cache, or of a cloud volume before its credits end.")
         .limit("bytes written, as a multiple of the cache; or minutes of one row", &["destage_multiple", "assumed_cache_gib", "soak_min"])

@@ -105,8 +105,8 @@ entries! {
         .advice("Do not pin the log writer, or pin it to the fastest processor, and compare commits under the load of production.")
         .at(FigureAnchor::Floor);
     CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium,
-        "The number of jobs beyond which latency grows but throughput hardly does, and whether the stated need is below it.")
-        .limit("growth of throughput", &["knee_gain_pct"])
+        "The number of jobs with the largest throughput over latency, beyond which latency grows faster than throughput, and whether the stated need is below it.")
+        .rule("largest throughput over latency, between the fewest and the most jobs", "Kleinrock's power (1979)")
         .advice("With more sessions than this, commits mostly wait longer.")
         .at(FigureAnchor::Throughput);
     CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High,

@@ -8,7 +8,7 @@ use measure::printed;
 use std::collections::BTreeMap;
 
 /// Tables of wait events of reports; an event of a later one has more digits.
-const EVENTS: [&str; 4] = [
+pub(in crate::findings) const EVENTS: [&str; 4] = [
     "top_events",
     "all_waits",
     "foreground_waits",
@@ -160,7 +160,7 @@ impl<'a> ReportFigures<'a> {
 }
 
 /// Waits of a line of a report: from the sum or from the mean, whichever was printed finer.
-fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
+pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
     let waits = line.number("waits").filter(|waits| *waits > 0.0)?;
     let fine = |key: &str, value: Option<f64>| {
         let value = value.filter(|value| *value > 0.0)?;

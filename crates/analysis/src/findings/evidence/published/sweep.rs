@@ -1,5 +1,5 @@
 //! Sweeps of jobs: identities between columns, Little's law, waits against the commit mode, the
-//! block size that shows, and knees.
+//! block size that shows, and peaks.
 
 use crate::findings::catalogue;
 use crate::findings::evidence::view::{Line, Tables, place, show};
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 const LITTLE: f64 = 0.01;
 /// Waste from which a workload is named.
 const WASTE: f64 = 0.3;
-/// Growth of the latency beyond the peak that makes a knee.
-const KNEE: f64 = 1.2;
+/// Growth of the latency beyond the peak from which it is reported.
+const PEAK: f64 = 1.2;
 /// Sizes of redo blocks.
 const BLOCKS: [f64; 4] = [512.0, 1024.0, 2048.0, 4096.0];
 
@@ -39,7 +39,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     little(&groups, notes);
     commit_mode(tables, &groups, notes);
     blocks(&groups, notes);
-    knees(&groups, notes);
+    peaks(&groups, notes);
 }
 
 fn pairing(tables: &Tables<'_>, notes: &mut Vec<Note>) {
@@ -279,7 +279,7 @@ fn wastage(groups: &Groups<'_>, platform: &str, size: f64, notes: &mut Vec<Note>
 }
 
 /// Where throughput is past its peak and only the latency grows.
-fn knees(groups: &Groups<'_>, notes: &mut Vec<Note>) {
+fn peaks(groups: &Groups<'_>, notes: &mut Vec<Note>) {
     for ((platform, workload), lines) in groups {
         let points: Vec<(f64, f64, f64)> = lines
             .iter()
@@ -298,7 +298,7 @@ fn knees(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             continue;
         };
         let (jobs, tps, ms) = points[peak];
-        if beyond < 2 || last.2 < KNEE * ms {
+        if beyond < 2 || last.2 < PEAK * ms {
             continue;
         }
         let claim = format!(
@@ -313,7 +313,7 @@ fn knees(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             Note::of(&catalogue::EVIDENCE_KNEE, Info, claim)
                 .number("jobs", jobs)
                 .number("throughput", tps)
-                .rule(format!("two lines past the peak, latency up by {KNEE}")),
+                .rule(format!("two lines past the peak, latency up by {PEAK}")),
         );
     }
 }

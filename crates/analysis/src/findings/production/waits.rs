@@ -1,0 +1,273 @@
+//! How long commits and log writes of a production system take: means of reports, traces and
+//! sweeps, and the 99th percentile from histograms, as the bucket that contains it.
+//!
+//! Invariants: the parts of a histogram that a report divides into several tables are one
+//! distribution; a value that is too long to be wished for is not a target.
+
+use super::{SYNC, WRITE, has_waits};
+use crate::findings::agreement::observe;
+use crate::findings::diagnosis::figures::{EVENTS as EVENT_TABLES, waits_of};
+use crate::findings::evidence::view::{self, Tables, lines};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::WaitEvent;
+use measure::imported::Imported;
+use measure::judgement::ProductionWait;
+use measure::run::Row;
+
+/// The events, as evidence names them.
+const EVENTS: [(WaitEvent, &str); 2] = [
+    (WaitEvent::LogFileSync, SYNC),
+    (WaitEvent::LogFileParallelWrite, WRITE),
+];
+/// Waits from which traces show a mean.
+const WAITS_MIN: u64 = 30;
+/// Numbers of waits of two prints of one listing differ by rounding only.
+const SAME_PRINT: f64 = 0.95;
+/// The share of waits below the percentile, in percent.
+const P99: f64 = 99.0;
+
+/// How long waits took: the share of them under each bound, by ascending bounds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Distribution(pub(super) Vec<(f64, f64)>);
+
+impl Distribution {
+    /// A bound in nanoseconds, and the percent of waits under it.
+    fn add(&mut self, bound_ns: f64, pct: f64) {
+        let at = self.0.partition_point(|(bound, _)| *bound < bound_ns);
+        let is_known = self.0.get(at).is_some_and(|(bound, _)| *bound == bound_ns);
+        if !is_known {
+            self.0.insert(at, (bound_ns, pct));
+        }
+    }
+
+    /// The ends of the bucket that contains the 99th percentile, nanoseconds; `None` where it is in
+    /// the open one.
+    pub(super) fn p99(&self) -> Option<(f64, f64)> {
+        let at = self.0.iter().position(|(_, pct)| *pct > P99 - 1e-6)?;
+        let low = at.checked_sub(1).and_then(|before| self.0.get(before));
+        Some((low.map_or(0.0, |(bound, _)| *bound), self.0.get(at)?.0))
+    }
+
+    /// The least that the mean can be, nanoseconds.
+    fn mean_at_least(&self) -> f64 {
+        let (mut below, mut sum) = ((0.0, 0.0), 0.0);
+        for point in &self.0 {
+            sum += below.0 * (point.1 - below.1).max(0.0);
+            below = *point;
+        }
+        (sum + below.0 * (100.0 - below.1).max(0.0)) / 100.0
+    }
+}
+
+/// The end of a bucket, from the key of its column: `pct_under_1ms`, `pct_under_1_8s`, `pct_to_1s`;
+/// `None` for an open one.
+fn bound_ns(key: &str) -> Option<f64> {
+    let name = key.strip_prefix("pct_")?;
+    let name = name
+        .strip_prefix("under_")
+        .or_else(|| name.strip_prefix("to_"))?;
+    let unit_at = name.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = name.split_at(unit_at);
+    let unit_ns = match unit {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 6e10,
+        _ => return None,
+    };
+    let value = match number.split_once('_') {
+        Some((of, parts)) => of.parse::<f64>().ok()? / parts.parse::<f64>().ok()?,
+        None => number.parse().ok()?,
+    };
+    Some(value * unit_ns).filter(|ns| ns.is_finite())
+}
+
+/// The distribution of an event in the histograms of one report: a release from 12.2 on divides it
+/// into several tables, each with shares of all waits.
+pub(super) fn of_report(tables: Tables<'_>, file: &str, event: &str) -> Option<Distribution> {
+    let mut out = Distribution::default();
+    let parts = tables.of("wait_histogram").filter(|t| t.file == file);
+    let own = parts.flat_map(lines);
+    for line in own.filter(|line| line.text("event") == event) {
+        let mut below = 0.0;
+        for column in &line.table().columns {
+            let Some(bound) = bound_ns(&column.key) else {
+                continue;
+            };
+            below += line.number(&column.key).unwrap_or(0.0);
+            out.add(bound, below);
+        }
+    }
+    (!out.0.is_empty()).then_some(out)
+}
+
+/// A distribution with its place: of the report that has the mean, else of the first.
+fn histogram(
+    imported: &Imported,
+    event: &'static str,
+    mean_from: &str,
+) -> Option<(Distribution, String)> {
+    let tables = Tables(&imported.tables);
+    let mut files: Vec<&str> = tables
+        .of("wait_histogram")
+        .map(|t| t.file.as_str())
+        .collect();
+    files.sort_by_key(|file| !mean_from.starts_with(*file));
+    let of_report = |file: &str| {
+        let place = format!("{file}, wait event histogram of {event}");
+        Some((of_report(tables, file, event)?, place))
+    };
+    if let Some(found) = files.into_iter().find_map(of_report) {
+        return Some(found);
+    }
+    let listed = observe::histogram(tables, event)?;
+    let all: f64 = listed.buckets.iter().map(|(_, _, n)| n).sum();
+    let (mut out, mut below) = (Distribution::default(), 0.0);
+    for (lower_ms, upper_ms, count) in &listed.buckets {
+        // Buckets without waits may not be listed.
+        out.add(lower_ms * 1e6, 100.0 * below / all);
+        below += count;
+        out.add(upper_ms * 1e6, 100.0 * below / all);
+    }
+    let is_listing = |kind: &str| kind.contains("histogram");
+    let sources = imported.sources.iter();
+    let source = sources.min_by_key(|source| !is_listing(&source.kind));
+    let file = source.map_or("", |source| source.file.as_str());
+    let place = format!("{file}, event histogram of {event}, {}", listed.snapshot);
+    (all > 0.0).then_some((out, place))
+}
+
+/// The mean of an event in reports and published tables, nanoseconds, with its place: of the
+/// listing with most waits, and of several prints of it the finest.
+fn mean_of_reports(imported: &Imported, name: &str) -> Option<(f64, String)> {
+    let tables = Tables(&imported.tables);
+    let all = EVENT_TABLES.into_iter().flat_map(|id| tables.lines(id));
+    let own = all.filter(|line| line.text("event") == name);
+    let found: Vec<_> = own
+        .filter_map(|line| Some((waits_of(&line)?, line)))
+        .collect();
+    let most = found.iter().map(|(w, _)| w.waits).fold(0.0, f64::max);
+    let same = found.iter().filter(|(w, _)| w.waits >= SAME_PRINT * most);
+    let (waits, line) = same.min_by(|a, b| a.0.off.total_cmp(&b.0.off))?;
+    let count = format::count(waits.waits as u64);
+    let place = format!("{}, {count} waits", view::place(line.table()));
+    Some((waits.mean_ms() * 1e6, place))
+}
+
+/// The mean of an event, nanoseconds, with its place: of reports, else of traces, else of the row.
+fn mean(
+    imported: &Imported,
+    rows: &[&Row],
+    (event, name): (WaitEvent, &'static str),
+) -> Option<(f64, String)> {
+    let of_rows = || {
+        let stats = rows.iter().filter_map(|row| row.wait(event));
+        let (count, total) = stats.fold((0, 0.0), |(count, total), w| {
+            (count + w.count, total + w.total_ns as f64)
+        });
+        // An excerpt of a few lines shows no mean.
+        let is_known = count >= WAITS_MIN || (imported.sources.is_empty() && count > 0);
+        let place = format!("{} waits in {}", format::count(count), of_all(rows));
+        is_known.then(|| (total / count as f64, place))
+    };
+    let of_sweep = || match rows {
+        [row] if event == WaitEvent::LogFileSync => {
+            let ms = row.log_file_sync_ms.filter(|ms| *ms > 0.0)?;
+            Some((ms * 1e6, of_all(rows)))
+        }
+        _ => None,
+    };
+    mean_of_reports(imported, name)
+        .or_else(of_rows)
+        .or_else(of_sweep)
+}
+
+/// The rows in words.
+fn of_all(rows: &[&Row]) -> String {
+    match rows {
+        [row] => format!("row {}", crate::rows::name_of(row)),
+        _ => "the traces".to_owned(),
+    }
+}
+
+/// A wait, and where its 99th percentile is.
+pub(super) struct PlacedWait {
+    pub(super) wait: ProductionWait,
+    pub(super) p99_place: String,
+}
+
+/// The waits that the evidence contains; `rows` are those whose figures are taken.
+pub(super) fn of(imported: &Imported, rows: &[&Row], t: &Thresholds) -> Vec<PlacedWait> {
+    let each = EVENTS.into_iter().filter_map(|(event, name)| {
+        let mean = mean(imported, rows, (event, name));
+        let mean_from = mean.as_ref().map_or("", |(_, place)| place);
+        let histogram = histogram(imported, name, mean_from);
+        let of_row = || match rows {
+            [row] if has_waits(row, event.key()) => {
+                let p99 = row.wait(event)?.p99_ns? as f64;
+                Some(((p99, p99), of_all(rows)))
+            }
+            _ => None,
+        };
+        let p99 = match &histogram {
+            Some((found, place)) => found.p99().map(|p99| (p99, place.clone())),
+            None => of_row(),
+        };
+        let least = histogram.map_or(0.0, |(found, _)| found.mean_at_least());
+        let mut places: Vec<String> = Vec::new();
+        let both = [mean.as_ref().map(|m| &m.1), p99.as_ref().map(|p| &p.1)];
+        for place in both.into_iter().flatten() {
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
+        }
+        let mut found = ProductionWait {
+            event: event.key().to_owned(),
+            mean_ns: mean.map(|(ns, _)| ns),
+            p99_ns: p99
+                .as_ref()
+                .map(|((low, high), _)| [*low as u64, *high as u64]),
+            is_target: true,
+            place: places.join("; "),
+        };
+        found.is_target = !is_sick(&found, least, t);
+        let end = match found.p99_ns {
+            Some([low, high]) if low != high => ": its bucket ends there",
+            _ => "",
+        };
+        let p99_place = p99.map_or_else(String::new, |(_, place)| format!("{place}{end}"));
+        (!found.place.is_empty()).then_some(PlacedWait {
+            wait: found,
+            p99_place,
+        })
+    });
+    each.collect()
+}
+
+/// Whether a production system should not wait as long as this: nobody wants it again.
+fn is_sick(wait: &ProductionWait, mean_at_least_ns: f64, t: &Thresholds) -> bool {
+    let bound = match wait.event == WaitEvent::LogFileSync.key() {
+        true => &t.sync_mean_problem_ms,
+        false => &t.write_mean_problem_ms,
+    };
+    let mean_ns = wait.mean_ns.unwrap_or(mean_at_least_ns);
+    let tail_ns = wait.p99_ns.map_or(0.0, |[low, _]| low as f64);
+    mean_ns > bound.value * 1e6 || tail_ns > t.tail_p999_ms.value * 1e6
+}
+
+/// `17.1 ms on average, p99 between 4.00 and 8.00 ms`.
+#[must_use]
+pub fn in_words(wait: &ProductionWait) -> String {
+    let ns = |ns: u64| format::latency(ns as f64);
+    let mean = wait
+        .mean_ns
+        .map(|ns| format!("{} on average", format::latency(ns)));
+    let p99 = wait.p99_ns.map(|[low, high]| match (low, low == high) {
+        (_, true) => format!("p99 {}", ns(high)),
+        (0, false) => format!("p99 under {}", ns(high)),
+        (_, false) => format!("p99 between {} and {}", ns(low), ns(high)),
+    });
+    let parts: Vec<String> = [mean, p99].into_iter().flatten().collect();
+    parts.join(", ")
+}
