@@ -263,7 +263,7 @@ impl HistogramLines {
         let upper = upper(text);
         let event = || {
             let line = String::from_utf8_lossy(line);
-            event_of(SourceLine::new(number, &line))
+            words::event_of(SourceLine::new(number, &line))
         };
         let is_prose =
             self.is_among_others && !upper.contains("SELECT") && !upper.contains("FROM ");
@@ -492,15 +492,4 @@ fn short(mut name: GridCell) -> GridCell {
         name.text.truncate(at);
     }
     name
-}
-
-/// The event that a query asks for: `where event = 'log file parallel write'`.
-fn event_of(line: SourceLine<'_>) -> Option<GridCell> {
-    let query = line.text;
-    let at = query.to_ascii_lowercase().rfind("event")?;
-    let rest = query.get(at..)?;
-    let quotes = ['\'', '\u{2018}', '\u{2019}'];
-    let (_, inner) = rest.split_once(quotes)?;
-    let (event, _) = inner.split_once(quotes)?;
-    Some(GridCell::of(line, event)).filter(|e| !e.is_empty())
 }

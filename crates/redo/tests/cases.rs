@@ -207,7 +207,7 @@ fn what_lies_behind_a_switch_waits_for_what_lies_before_it() {
             assert!(found.iter().copied().eq(0..found.len() as u32), "{found:?}");
         }
         drop(gate);
-        while queue.len() > 0 {
+        while !queue.is_empty() {
             assert!(queue.wait() > 0);
             while let Some(done) = queue.take() {
                 done.outcome.expect("durable");

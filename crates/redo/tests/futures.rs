@@ -355,12 +355,15 @@ fn wakers_may_call_the_log() {
     }
 }
 
+/// The thread on which a handle was woken, and what closing came to.
+type Woken = (Option<String>, Result<(), Error>);
+
 /// Has the last handle of a log, and drops it when it is woken, or closes it before.
 struct LastOwner {
     log: Mutex<Option<Log>>,
     closes: bool,
-    /// The thread on which it was woken, and what closing came to; nothing where it panicked.
-    ended: Mutex<Option<(Option<String>, Result<(), Error>)>>,
+    /// Nothing where it panicked.
+    ended: Mutex<Option<Woken>>,
 }
 
 impl Wake for LastOwner {

@@ -91,7 +91,7 @@ fn commits_go_on_while_the_disk_or_the_ring_hangs_beside_a_checkpoint() {
             }
             // It needs no end of the hang.
             commit(10..COMMITS);
-            assert_eq!(update.is_finished() && on_disk, false);
+            assert!(!(update.is_finished() && on_disk));
             assert!(log.ring().is_some_and(|ring| ring.in_use));
             assert!(log.archive_position().is_ok() && log.read_from(log.durable()).is_ok());
             drop(hangs);

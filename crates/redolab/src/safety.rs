@@ -3,8 +3,8 @@
 //! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
 //! and prints what these say. Promises: what will be written is printed first; max(10 %, min(5 GiB,
 //! 25 %)) of the volume stays free, also while running; a busy device, or one on which another
-//! process writes redo or WAL files, is left alone unless the user insists. How much may be written is
-//! in `budget`, and what of it each part gets in `experiment::limits`.
+//! process writes redo or WAL files, is left alone unless the user insists. How much may be
+//! written is in `budget`, and what of it each part gets in `experiment::limits`.
 
 use measure::words::{sanitize, size};
 use std::path::PathBuf;

@@ -89,7 +89,7 @@ fn runs(c: &Comparison) -> Option<Section> {
         format!(
             "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
             esc(&r.name),
-            r.judged_in_words(),
+            esc(&r.judged_in_words()),
             origin_class(r.origin),
             place.join(" · "),
             esc(&r.run_id),

@@ -6,6 +6,7 @@
 use super::columns::{Columns, ListingLine};
 use crate::awr::cell::GridCell;
 use crate::number::whole_u64;
+use crate::origin::SourceLine;
 
 /// Oracle's classes of waits, as words.
 const CLASSES: [&[&str]; 13] = [
@@ -180,6 +181,17 @@ pub(super) fn repeated(columns: &Columns, fields: &mut [GridCell], above: Option
             field.clone_from(cell);
         }
     }
+}
+
+/// The event that a query asks for: `where event = 'log file parallel write'`.
+pub(super) fn event_of(line: SourceLine<'_>) -> Option<GridCell> {
+    let query = line.text;
+    let at = query.to_ascii_lowercase().rfind("event")?;
+    let rest = query.get(at..)?;
+    let quotes = ['\'', '\u{2018}', '\u{2019}'];
+    let (_, inner) = rest.split_once(quotes)?;
+    let (event, _) = inner.split_once(quotes)?;
+    Some(GridCell::of(line, event)).filter(|e| !e.is_empty())
 }
 
 #[cfg(test)]

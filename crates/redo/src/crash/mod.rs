@@ -52,6 +52,20 @@ pub struct Report {
     pub trace: Vec<String>,
 }
 
+impl Report {
+    /// Of a world that has ended.
+    fn of(world: &mut World) -> Report {
+        Report {
+            violation: world.env.violation.take(),
+            coverage: world.env.coverage.clone(),
+            members: world.env.members.clone(),
+            rings: world.env.rings.clone(),
+            history: std::mem::take(&mut world.history),
+            trace: world.env.trace.take().unwrap_or_default(),
+        }
+    }
+}
+
 /// Lives through the history of `seed`: a few lives of one log, each ended by a power cut, a
 /// killed process or a close, each begun by a recovery that may itself be cut.
 #[must_use]

@@ -105,8 +105,7 @@ impl Plan {
         };
         let seal = u64::from(seal_blocks);
         let ring_blocks = seal * (2 + rng.below(blocks_per_group / seal - 1));
-        let durable_writes = rng.chance(1, 6);
-        let mut depth = rng.pick(&[1, 1, 2, 3, 4, DEEPEST]);
+        let (durable_writes, mut depth) = (rng.chance(1, 6), rng.pick(&[1, 1, 2, 3, 4, DEEPEST]));
         let mut mode = None;
         if wide {
             depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, DEEPEST, DEEPEST, DEEPEST]);
@@ -127,7 +126,7 @@ impl Plan {
         };
         let room = (ring_blocks - seal) * u64::from(geometry.payload());
         let max_record = rng.pick(&[40, 300, room.min(2000), room]);
-        let faulty = rng.chance(1, 3);
+        let (faults, control_faults) = if rng.chance(1, 3) { (60, 120) } else { (0, 0) };
         Plan {
             geometry,
             sector_bytes,
@@ -138,8 +137,8 @@ impl Plan {
             max_record: max_record.max(24),
             lives: 2 + rng.below(3) + u64::from(cancels(seed)),
             steps: 30 + rng.below(900),
-            faults: if faulty { 60 } else { 0 },
-            control_faults: if faulty { 120 } else { 0 },
+            faults,
+            control_faults,
             damage_scan: damage_scan(seed, ring_blocks * u64::from(block_bytes)),
             commits: 2 + rng.below(10),
             nowait: rng.below(8),

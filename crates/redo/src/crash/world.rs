@@ -73,7 +73,7 @@ pub(super) struct World {
     pub(super) grace: u64,
     /// Steps that it may wait until a future was dropped and a log switch made.
     pub(super) patience: u64,
-    history: Vec<u8>,
+    pub(super) history: Vec<u8>,
 }
 
 pub(super) const LOG: &str = "simulated log";
@@ -150,14 +150,7 @@ impl World {
         let mut world = lock(&world);
         let all_busy = world.env.all_busy && lives > 1;
         world.env.coverage.all_lives_cancelled_and_switched += u64::from(all_busy);
-        Report {
-            violation: world.env.violation.take(),
-            coverage: world.env.coverage.clone(),
-            members: world.env.members.clone(),
-            rings: world.env.rings.clone(),
-            history: std::mem::take(&mut world.history),
-            trace: world.env.trace.take().unwrap_or_default(),
-        }
+        Report::of(&mut world)
     }
 
     /// The process is dead, whatever its code still does.

@@ -115,8 +115,7 @@ impl Log {
         let checkpoint = info.checkpoint.block;
         let writer = Writer::new(geometry, policy, 0, start, reusable, options.planted);
         let depth = pipe.queue.as_ref().map_or(1, |_| policy.depth);
-        let fresh = writer.clone();
-        let observer = options.observer.take();
+        let (fresh, observer) = (writer.clone(), options.observer.take());
         let log_seq = geometry.log_seq(start);
         let host = Host::new(writer, queue, observer, options.record_history, log_seq);
         let buffer = LogBuffer::new(
