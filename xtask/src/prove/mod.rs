@@ -100,6 +100,11 @@ fn prove(root: &Path, name: &str, options: &[&str]) -> Outcome<bool> {
         ("dist", ["--on", place]) => dist::run(root, Some(Path::new(place))),
         ("soak", [time]) => soak::run(root, soak::parse(time)?),
         ("soak", _) => Err("say how long: soak MINUTES, or soak 8h".to_owned()),
+        ("interleavings", [seconds]) => {
+            let proof = PROOFS.iter().find(|proof| proof.name == name);
+            let proof = proof.ok_or("no such proof")?;
+            tests::run(root, proof, 0, &[("LOOM_MAX_DURATION", *seconds)])
+        }
         (_, []) => match PROOFS.iter().find(|proof| proof.name == name) {
             Some(proof) => tests::run(root, proof, 0, &[]),
             None => Err(format!("no proof `{name}`; see `cargo xtask prove list`")),

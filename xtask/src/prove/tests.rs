@@ -134,7 +134,7 @@ pub const PROOFS: &[Proof] = &[
     Proof {
         name: "interleavings",
         shows: "every interleaving of reserve, seal, wake and hand-off with up to 4 preemptions, \
-                or as many as 10 minutes for each model allow",
+                or as many as 10 minutes for each model allow (interleavings SECONDS)",
         takes: "2 h",
         arguments: &["--features", "loom", "--lib"],
         filter: &["interleavings::"],
