@@ -199,7 +199,12 @@ fn a_run_that_is_killed_leaves_nothing() {
     let place = Place::new();
     let on = text(&place.target);
     let run = [&["run", "--on", &on], &LONG[..]].concat();
-    kill_often(&place, &run, std::slice::from_ref(&place.target), &[&moment(&on)]);
+    kill_often(
+        &place,
+        &run,
+        std::slice::from_ref(&place.target),
+        &[&moment(&on)],
+    );
 }
 
 #[test]
@@ -207,7 +212,12 @@ fn a_check_that_is_killed_leaves_nothing() {
     let place = Place::new();
     let on = text(&place.target);
     let check = [&["check", &on], &LONG[..]].concat();
-    kill_often(&place, &check, std::slice::from_ref(&place.target), &[&moment(&on)]);
+    kill_often(
+        &place,
+        &check,
+        std::slice::from_ref(&place.target),
+        &[&moment(&on)],
+    );
 }
 
 #[test]
@@ -215,7 +225,12 @@ fn a_probe_that_is_killed_leaves_nothing() {
     let place = Place::new();
     let on = text(&place.target);
     let probe = ["probe", &on, "--time", "20s", "--allow-busy"];
-    kill_often(&place, &probe, std::slice::from_ref(&place.target), &[&moment(&on)]);
+    kill_often(
+        &place,
+        &probe,
+        std::slice::from_ref(&place.target),
+        &[&moment(&on)],
+    );
 }
 
 #[test]
@@ -273,7 +288,12 @@ fn nodes_and_stripes_leave_nothing() {
     let place = Place::new();
     let on = text(&place.target);
     let run = [&["run", "--on", &on, "--nodes", "2"], &LONG[..]].concat();
-    kill_often(&place, &run, std::slice::from_ref(&place.target), &[&moment(&on)]);
+    kill_often(
+        &place,
+        &run,
+        std::slice::from_ref(&place.target),
+        &[&moment(&on)],
+    );
 }
 
 /// Files that are exported, redacted or imported are whole, or are not there.
