@@ -86,7 +86,7 @@ fn changes(source: &Source, at: usize, name: &str) -> bool {
         "DirBuilder" => is(at + 1, &[":", ":"]),
         "CWD" => of_use(source, at).is_empty(),
         _ if CHANGING.contains(&name) => {
-            let qualified = behind(3, &["fs", ":", ":"]);
+            let qualified = behind(3, &["fs", ":", ":"]) && of_use(source, at).is_empty();
             let bare = is_called && !behind(1, &["."]) && !behind(2, &[":", ":"]);
             let declared = behind(1, &["fn"]);
             qualified || bare && !declared && is_imported(source, name)

@@ -25,8 +25,9 @@ use std::time::{Duration, Instant};
 const MESSAGE_MAX: usize = 1 << 20;
 /// Bytes of a message before its body.
 const HEADER: usize = 5;
-/// Messages that are accepted in one exchange.
-const FRAMES_MAX: u32 = 20_000;
+/// Messages that are accepted in one exchange, beside one for each byte that was sent in it: a
+/// statement is longer than its answers are many.
+const FRAMES_MAX: usize = 20_000;
 /// The longest wait when a connection is closed.
 const FAREWELL: Duration = Duration::from_millis(100);
 
@@ -58,7 +59,9 @@ pub struct Wire {
     deadline: Instant,
     /// Bytes and messages that arrived in this exchange.
     received: usize,
-    frames: u32,
+    frames: usize,
+    /// Bytes that were sent in it.
+    asked: usize,
     /// The exchange is that of connecting and logging in.
     is_new: bool,
     is_local: bool,
@@ -123,6 +126,7 @@ impl Wire {
             deadline,
             received: 0,
             frames: 0,
+            asked: 0,
             is_new: true,
             is_local,
             is_broken: false,
@@ -156,7 +160,7 @@ impl Wire {
     #[inline]
     pub fn begin(&mut self) {
         self.deadline = Instant::now() + self.patience;
-        (self.received, self.frames) = (0, 0);
+        (self.received, self.frames, self.asked) = (0, 0, 0);
         if self.is_new {
             self.is_new = false;
             self.limit(self.patience);
@@ -190,6 +194,7 @@ impl Wire {
     pub fn send(&mut self) -> Result<(), PostgresError> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let mut sent = 0;
+        self.asked += self.outbox.len();
         while sent < self.outbox.len() {
             match rustix::net::send(self.stream.fd(), &self.outbox[sent..], flags) {
                 Ok(count) => sent += count,
@@ -245,7 +250,7 @@ impl Wire {
             self.fill()?;
         };
         self.frames += 1;
-        if self.frames > FRAMES_MAX {
+        if self.frames > FRAMES_MAX + self.asked {
             return Err(self.endless());
         }
         Ok(Frame {
