@@ -268,7 +268,7 @@ pub struct Options {
     /// Logs that share a clock report times that can be compared.
     pub clock: Option<EngineClock>,
     /// The clock by which members are late; `None` for the log's own. For tests.
-    pub(super) member_clock: Option<MemberClock>,
+    pub(crate) member_clock: Option<MemberClock>,
     /// Called for each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.

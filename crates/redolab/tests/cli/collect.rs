@@ -256,19 +256,19 @@ fn histogram(time: &str, bounds: (&str, [u64; 3]), times: u64) -> String {
 /// Differences of log file sync, and their waits.
 const DIFFERENCES: [(&str, u64); 4] = [
     (
-        "instance 1 snap 2026-01-02T03:00:00 to instance 1 snap 2026-01-02T03:10:00",
+        "instance 1 2026-01-02T03:00:00 to instance 1 2026-01-02T03:10:00",
         180,
     ),
     (
-        "instance 2 snap 2026-01-02T03:00:00 to instance 2 snap 2026-01-02T03:10:00",
+        "instance 2 2026-01-02T03:00:00 to instance 2 2026-01-02T03:10:00",
         360,
     ),
     (
-        "instance 1 snap 2026-01-02T03:00:01 to instance 1 snap 2026-01-02T03:10:01",
+        "instance 1 2026-01-02T03:00:01 to instance 1 2026-01-02T03:10:01",
         30,
     ),
     (
-        "instance 2 snap 2026-01-02T03:00:01 to instance 2 snap 2026-01-02T03:10:01",
+        "instance 2 2026-01-02T03:00:01 to instance 2 2026-01-02T03:10:01",
         60,
     ),
 ];
