@@ -97,7 +97,8 @@ fn expect_ticket(text: &str, title: &str) {
     for line in [
         "\n- Durability: unverified\n",
         "\n- Performance: ",
-        "\n- Need: 128 commits/s, 1.00 MB/s of redo, 20.0 ms of log file sync (p99) (from ",
+        "\n- Need: 128 commits/s, 1.00 MB/s of redo, 20.0 ms of log file sync (p99), log file sync: ",
+        " (from commits per second: ",
         "awr.txt, instance activity: user commits",
         "\n- Host: ",
         "\n- Volume: ",

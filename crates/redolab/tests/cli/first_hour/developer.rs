@@ -65,7 +65,7 @@ fn embeds_the_log_and_compares_its_options() {
             "Rounds: 2 on each of inline+threads, inline+io_uring,",
             "Round 1 of 2: inline+threads",
             "Round 2 of 2: lgwr+io_uring",
-            "lgwr+io_uring over inline+threads: 2 of 2 rows: too few rounds to decide",
+            "lgwr+io_uring against inline+threads: Too few rounds to decide.",
             "How this was compared:",
         ],
     );
