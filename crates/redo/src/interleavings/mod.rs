@@ -261,6 +261,9 @@ fn failure(test: &str, preemptions: usize, model: impl Fn() + Sync + Send + 'sta
     let child = std::process::Command::new(std::env::current_exe().expect("a test has a path"))
         .args([&format!("interleavings::{test}"), "--exact", "--nocapture"])
         .env(ASKED, "1")
+        // It needs so many preemptions, and is searched for until it is found.
+        .env_remove("LOOM_MAX_PREEMPTIONS")
+        .env_remove("LOOM_MAX_DURATION")
         .env("RUST_BACKTRACE", "0")
         .output()
         .expect("the test runs again");
