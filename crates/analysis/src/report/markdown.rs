@@ -168,7 +168,7 @@ pub(super) fn comparison(c: &Comparison) -> String {
                 text(&differences::label(d)),
                 text(&differences::shown(d.a, &d.unit)),
                 text(&differences::shown(d.b, &d.unit)),
-                differences::interval_text(d),
+                text(&differences::interval_text(d)),
                 forest::word(d, has_few_rounds(c)),
             );
         }
