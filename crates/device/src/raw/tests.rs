@@ -99,7 +99,17 @@ fn a_path_that_is_no_block_device() {
 fn a_claim_that_nobody_alive_has_is_waited_for() {
     let Some(device) = Loop::new(&[]) else { return };
     let look = RawDevice::at(device.path()).expect("readable");
-    let claimed = || Node::Block.open(device.path(), OFlags::RDWR | OFlags::EXCL);
+    // A search for a free loop device claims each for a moment, also this one.
+    let claimed = || {
+        let claim = || Node::Block.open(device.path(), OFlags::RDWR | OFlags::EXCL);
+        let begun = Instant::now();
+        loop {
+            match claim() {
+                Err(_) if begun.elapsed() < MOMENT * 100 => std::thread::sleep(MOMENT / 10),
+                claimed => return claimed,
+            }
+        }
+    };
     let release_after = |claim: OwnedFd| {
         std::thread::spawn(move || {
             std::thread::sleep(MOMENT * 4);
