@@ -370,6 +370,8 @@ pub struct ManagedKind {
     pub accepts: fn(&Workload, &BTreeMap<String, String>) -> Result<(), DriverError>,
     /// Bytes of a new server: data, redo.
     pub footprint_bytes: fn(&ManagedPlan) -> [u64; 2],
+    /// Bytes that making and starting it writes at most, by estimate.
+    pub making_bytes: fn(&ManagedPlan) -> u64,
     /// Makes and starts a server. It ends when its driver is closed or dropped.
     pub make: fn(&ManagedPlan, &ManagedFolders) -> Result<OpenedTarget, DriverError>,
 }

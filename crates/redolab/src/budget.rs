@@ -1,16 +1,19 @@
 //! What the process may still write: one counter that every writer asks before it writes.
 //!
 //! Invariants: `taken` only grows by what a writer asked for, so that the sum of all that was
-//! granted never exceeds the limit; the kernel's own count of the process (`/proc/self/io`) is
-//! looked at now and then, and where it is higher than ours (a page cache with large folios charges
-//! a whole folio for 4 KiB), the difference counts too. Without a limit everything is granted.
+//! granted never exceeds the limit; the kernel's own count of the process (`/proc/self/io`), and of
+//! the processes below it where there are some, is looked at now and then, and where it is higher
+//! than ours (a page cache with large folios charges a whole folio for 4 KiB; a server asks for
+//! nothing), the difference counts too. Without a limit everything is granted.
 //!
 //! What it must not know: who writes what. What the file system adds (metadata, its journal) is
 //! written in the name of the kernel and is not counted.
 
 use crate::observe::background::own_written_bytes;
+use crate::observe::process_tree::ProcessTree;
 use crate::safety::Refusal;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The unit in which the kernel charges writes through the page cache.
@@ -33,6 +36,8 @@ pub struct Budget {
     taken: AtomicU64,
     /// The most by which the kernel's count was ever higher than `taken`.
     excess: AtomicU64,
+    /// The processes whose writes count, once it has started others.
+    tree: Mutex<Option<ProcessTree>>,
 }
 
 impl Budget {
@@ -43,6 +48,7 @@ impl Budget {
             limit,
             taken: AtomicU64::new(0),
             excess: AtomicU64::new(0),
+            tree: Mutex::new(None),
         })
     }
 
@@ -102,12 +108,31 @@ impl Budget {
         let _ = self.taken.fetch_update(order, order, less);
     }
 
+    /// Counts what the processes below this one write, too, from now on. Without a limit nothing
+    /// happens.
+    ///
+    /// # Errors
+    /// They cannot be counted.
+    pub fn count_children(&self) -> io::Result<()> {
+        if self.limit.is_some() {
+            let mut tree = ProcessTree::default();
+            tree.written_bytes()?;
+            *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
+        }
+        Ok(())
+    }
+
     /// Looks at the kernel's count. Without a limit, or without I/O accounting, nothing happens.
     pub fn compare(&self) {
-        if self.limit.is_none() {
+        let Some(limit) = self.limit else {
             return;
-        }
-        if let Some(charged) = own_written_bytes() {
+        };
+        let charged = match &mut *self.tree.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Children whose writes cannot be seen may have written anything.
+            Some(tree) => Some(tree.written_bytes().unwrap_or(limit)),
+            None => own_written_bytes(),
+        };
+        if let Some(charged) = charged {
             let more = charged.saturating_sub(self.taken.load(Ordering::Relaxed));
             self.excess.fetch_max(more, Ordering::Relaxed);
         }

@@ -177,7 +177,7 @@ pub enum Refusal {
     /// More would be written than was allowed.
     #[error(
         "--max-write allows {}, and the smallest limit that works here is --max-write {}M: {parts}. \
-         Raise it, or choose smaller log files (--log-file-size, --log-groups)",
+         Raise it{advice}",
         size(*.allowed), .planned.div_ceil(1 << 20)
     )]
     Budget {
@@ -187,6 +187,8 @@ pub enum Refusal {
         allowed: u64,
         /// What they are for.
         parts: String,
+        /// What else can be done, from `, or` on; may be empty.
+        advice: &'static str,
     },
     /// The budget is used up.
     #[error(

@@ -25,6 +25,7 @@ pub const MANAGED: ManagedKind = ManagedKind {
     products: &["postgres", "postgresql"],
     accepts: |workload, _| Ok(session::messages_of(workload, false).map(drop)?),
     footprint_bytes,
+    making_bytes,
     make: |plan, folders| make(plan, folders, &GuardProgram::own()),
 };
 
@@ -39,10 +40,13 @@ const MAX_WAL: &str = "1GB";
 /// A new cluster takes about 40 MB, and 16 MB of WAL.
 const DATA_BYTES: u64 = 64 << 20;
 const WAL_BYTES: u64 = (1 << 30) + (128 << 20);
+/// A cluster that was made and started has written 50 MiB (2026-11-26, PostgreSQL 15).
+const MAKING_BYTES: u64 = 96 << 20;
 const INIT_MAX: Duration = Duration::from_secs(300);
-/// SIGINT asks for a fast shutdown, SIGQUIT for an immediate one.
+/// SIGQUIT asks for an immediate shutdown: a fast one would write all pages that are not on the
+/// device yet, and the files are removed.
 pub(super) const SIGNALS: EndSignals = EndSignals {
-    in_order: 2,
+    in_order: 3,
     at_once: 3,
 };
 
@@ -74,6 +78,11 @@ pub fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
     // What is wrong with the number is reported when the server is made.
     let servers = 1 + u64::from(standbys::wanted(plan).unwrap_or(0));
     [servers * DATA_BYTES, servers * WAL_BYTES]
+}
+
+/// Bytes that making a server and its standbys writes.
+pub fn making_bytes(plan: &ManagedPlan) -> u64 {
+    (1 + u64::from(standbys::wanted(plan).unwrap_or(0))) * MAKING_BYTES
 }
 
 /// Makes and starts a server as a target.

@@ -23,7 +23,7 @@ use drivers::tprocc::load::{LoadOptions, LoadProgress};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverKind};
 use measure::run::RunNotes;
-use measure::units::parse_duration;
+use measure::units::{parse_bytes, parse_duration};
 use measure::words::sanitize;
 use measure::workload::{TPROC_C_NOTICE, Workload};
 use std::collections::BTreeMap;
@@ -199,6 +199,16 @@ struct TprocCRunArgs {
     /// Measure even if other processes use the device of a private server; the run records this
     #[arg(long, help_heading = "Safety")]
     allow_busy: bool,
+    /// Write at most this much in total, such as 20G, on a private server: making it, loading the
+    /// tables, rows, store and report count, as the kernel counts the writes of redolab and of the
+    /// server. Rows that do not fit are shortened or left out
+    #[arg(
+        long,
+        value_name = "SIZE",
+        help_heading = "Safety",
+        value_parser = parse_bytes
+    )]
+    max_write: Option<u64>,
     /// Print what would be done, and do nothing
     #[arg(long, help_heading = "Safety")]
     dry_run: bool,
@@ -251,7 +261,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
             rows: users.into_iter().map(row).collect(),
             floor: None,
             events: false,
-            max_write_bytes: None,
+            max_write_bytes: args.max_write,
             allow_busy: args.allow_busy,
             dry_run: args.dry_run,
             judgement: JudgementPlan::default(),

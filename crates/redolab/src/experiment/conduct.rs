@@ -15,6 +15,7 @@ use super::expected::announced;
 use super::floor::{self, Allowed, FloorGround};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
+use super::limits::ServersToMake;
 use super::load::CommitApi;
 use super::neighbours;
 use super::placement;
@@ -47,7 +48,7 @@ pub fn conduct(
 ) -> Result<Option<Run>, Stopped> {
     let target = Identified::of(&plan.target, &plan.measured, drivers)?;
     let plan = fitted(&plan.measured, &target, console)?;
-    let prepared = prepare(&plan, extent(target.path()))?;
+    let prepared = prepare(&plan, extent(&target))?;
     let warning = announce(&prepared, &target, console)?;
     if plan.dry_run {
         return Ok(None);
@@ -152,12 +153,14 @@ pub(super) fn refuse_log_options(log: &LogPlan) -> Result<(), Failure> {
     ))
 }
 
-fn extent(target: Option<&IdentifiedTarget>) -> Extent {
+fn extent(target: &Identified) -> Extent {
+    let path = target.path();
     Extent {
-        targets: u64::from(target.is_some()),
+        targets: u64::from(path.is_some()),
         logs: 1,
         rounds: 1,
-        raw: target.is_some_and(|t| t.place.is_device()),
+        raw: path.is_some_and(|t| t.place.is_device()),
+        servers: ServersToMake::of(target.server()),
     }
 }
 
@@ -181,7 +184,7 @@ pub(super) fn announce(
             }
             Ok(None)
         }
-        Identified::Server(server) => server.announce(plan, console),
+        Identified::Server(server) => server.announce(plan, &prepared.limits.lines, console),
         Identified::Opened { shown, driver, .. } => {
             announce_opened(shown, &**driver, plan, console)
         }
@@ -335,11 +338,13 @@ pub(super) fn make(
 ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
     match (identified, site) {
         (Identified::Opened { driver, .. }, _) => {
-            let target = LoadTarget::behind(Arc::clone(driver), &prepared.plan.rows)?;
+            let (rows, budget) = (&prepared.plan.rows, &prepared.limits.budget);
+            let target = LoadTarget::behind(Arc::clone(driver), rows, budget)?;
             Ok((target, Vec::new()))
         }
         (Identified::Server(server), Some(Site::Folder(folder))) => {
-            server.make(folder, &prepared.plan.rows, console)
+            let (rows, budget) = (&prepared.plan.rows, &prepared.limits.budget);
+            server.make(folder, rows, budget, console)
         }
         (_, site) => make_log(phase, prepared, site, floor, console),
     }

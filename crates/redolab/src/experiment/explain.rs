@@ -13,6 +13,7 @@ use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
+use super::limits::ServersToMake;
 use super::plan::{ExplainPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::row::Spec;
@@ -60,6 +61,7 @@ pub fn conduct_explained(
         logs: u32::try_from(ways.len()).unwrap_or(u32::MAX),
         rounds: plan.rounds,
         raw: false,
+        servers: ServersToMake::default(),
     };
     let prepared = prepare(measured, extent)?;
     let warning = announce(&prepared, &identified, console)?;

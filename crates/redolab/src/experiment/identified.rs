@@ -86,6 +86,14 @@ impl Identified {
         }
     }
 
+    /// The server that is to be made, where it is one.
+    pub(super) fn server(&self) -> Option<&ServerPlace> {
+        match self {
+            Identified::Server(server) => Some(server),
+            _ => None,
+        }
+    }
+
     /// The place whose device is measured, as far as there is one.
     pub(super) fn device(&self) -> Option<&IdentifiedTarget> {
         match self {
@@ -112,9 +120,14 @@ fn kind_of<'a>(name: &str, drivers: &'a [DriverKind]) -> Result<&'a DriverKind, 
 
 /// Refuses options that need what a driver does not know.
 fn refuse_options(name: &str, plan: &MeasurementPlan, is_open: bool) -> Result<(), Failure> {
-    let unknown = "the driver cannot know what the target writes";
     let refused = [
-        (plan.max_write_bytes.is_some(), "--max-write", unknown),
+        (
+            plan.max_write_bytes.is_some() && is_open,
+            "--max-write",
+            "redolab counts the writes of the processes that it starts, and a server that exists \
+             already is none of them. Limit the load instead (fewer rows, --time, --commits, \
+             --soak), or measure a private server (--driver NAME --on DIR)",
+        ),
         (plan.events, "--events", "log writes are not observed there"),
         (
             plan.rows.is_empty() && is_open,

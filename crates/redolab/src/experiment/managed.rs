@@ -8,10 +8,12 @@
 use super::Failure;
 use super::console::{Console, ConsolePhase};
 use super::identified::IdentifiedTarget;
+use super::limits::make_watched;
 use super::plan::{ManagedServerPlan, MeasurementPlan};
 use super::row::Spec;
 use super::site::Site;
 use super::target::LoadTarget;
+use crate::budget::Budget;
 use crate::cleanup::{self, WorkFolder};
 use crate::safety::PlannedWrites;
 use measure::driver::{Driver, DriverError, DriverKind, HeldFolder};
@@ -110,6 +112,7 @@ impl ServerPlace {
     pub(super) fn announce(
         &self,
         plan: &MeasurementPlan,
+        lines: &[String],
         console: &dyn Console,
     ) -> Result<Option<String>, Failure> {
         let [data, log] = (self.kind.footprint_bytes)(&self.order());
@@ -120,17 +123,23 @@ impl ServerPlace {
         let writes = |bytes| PlannedWrites {
             footprint_bytes: bytes,
             write_bytes: bytes,
+            max_write_bytes: plan.max_write_bytes,
             is_server: true,
             ..PlannedWrites::default()
         };
         match &self.data {
-            None => self.log.announce(&writes(data + log), &[], plan, console),
+            None => self.log.announce(&writes(data + log), lines, plan, console),
             Some(apart) => {
                 let first = apart.announce(&writes(data), &[], plan, console)?;
-                let second = self.log.announce(&writes(log), &[], plan, console)?;
+                let second = self.log.announce(&writes(log), lines, plan, console)?;
                 Ok(second.or(first))
             }
         }
+    }
+
+    /// Bytes that making it writes at most, by estimate.
+    pub(super) fn making_bytes(&self) -> u64 {
+        (self.kind.making_bytes)(&self.order())
     }
 
     fn order(&self) -> ManagedPlan {
@@ -150,8 +159,11 @@ impl ServerPlace {
         &self,
         log: WorkFolder,
         rows: &[Spec],
+        budget: &Arc<Budget>,
         console: &dyn Console,
     ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
+        let counted = budget.count_children();
+        counted.map_err(Failure::system("--max-write: counting what a server writes"))?;
         let apart = self.data.as_ref().map(|data| data.place.site(console));
         let mut folders = vec![log];
         if let Some(Site::Folder(folder)) = apart.transpose()? {
@@ -163,9 +175,11 @@ impl ServerPlace {
             log: tree(&folders[0], LOG)?,
         };
         let mut order = self.order();
-        order.interrupted = console.interrupt().flag();
         let phase = ConsolePhase::begin(console, "the server", 0);
-        let made = (self.kind.make)(&order, &server);
+        let made = make_watched(budget, console.interrupt(), |stop| {
+            order.interrupted = stop;
+            (self.kind.make)(&order, &server)
+        })?;
         let opened = made.map_err(|error| match console.interrupt().requested() {
             true => Failure::Interrupted,
             false => error.into(),
@@ -182,7 +196,7 @@ impl ServerPlace {
         });
         // The cluster was made without flushes: what is measured begins after them.
         self.log.settle(console)?;
-        Ok((LoadTarget::behind(driver, rows)?, folders))
+        Ok((LoadTarget::behind(driver, rows, budget)?, folders))
     }
 }
 

@@ -8,6 +8,9 @@
 //! what the log buffer holds (`cli::limits`). The kernel counts what is written at once: redo whose
 //! flush is deferred would be counted twice if it were charged when it is durable.
 //!
+//! What a server writes asks for nothing and is seen in the kernel's count alone: the row ends ahead
+//! of its share by what was written between two looks.
+//!
 //! What it must not know: what a row is for, and how shares are made.
 
 use super::control::Control;
@@ -55,8 +58,14 @@ pub struct Meter {
     /// Sessions were stopped because the share is used.
     stopped: AtomicBool,
     until_look: AtomicU64,
+    /// The target is a server, whose writes only the kernel counts.
+    server: AtomicBool,
+    /// Bytes ahead of its share at which the row of a server ends.
+    ahead: AtomicU64,
 }
 
+/// The row of a server ends so many of the largest steps between two looks ahead of its share.
+const LOOKS_AHEAD: u64 = 2;
 /// A warm-up uses at most this part of a row's share, as a divisor; and so does the time between
 /// it and the measured time of what is left then.
 const WARM_UP_DIVISOR: u64 = 4;
@@ -85,6 +94,8 @@ impl Meter {
             ended_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             until_look: AtomicU64::new(0),
+            server: AtomicBool::new(false),
+            ahead: AtomicU64::new(0),
         }
     }
 
@@ -114,6 +125,11 @@ impl Meter {
         self.beside.store(times, Ordering::SeqCst);
     }
 
+    /// The target is a server: what it writes is in the kernel's count of its processes.
+    pub fn set_server(&self) {
+        self.server.store(true, Ordering::SeqCst);
+    }
+
     /// Writes go through the page cache.
     #[must_use]
     pub fn is_cached(&self) -> bool {
@@ -132,6 +148,8 @@ impl Meter {
 
     /// A row begins.
     pub fn begin(&self, control: &Arc<Control>) {
+        self.budget.compare();
+        self.ahead.store(0, Ordering::SeqCst);
         let (used, share) = (self.budget.used(), lock(&self.share).take());
         let at = |part: u64| used.saturating_add(part);
         let limits = share.map(|(share, tail)| share.saturating_sub(tail));
@@ -213,7 +231,13 @@ impl Meter {
         if self.end_at.load(Ordering::Relaxed) == u64::MAX {
             return None;
         }
+        let before = self.budget.used();
         self.budget.compare();
+        if self.server.load(Ordering::Relaxed) {
+            let step = self.budget.used().saturating_sub(before);
+            let ahead = step.saturating_mul(LOOKS_AHEAD);
+            self.ahead.fetch_max(ahead, Ordering::Relaxed);
+        }
         self.end_row_if_used(now_ns)
     }
 
@@ -275,7 +299,8 @@ impl Meter {
     }
 
     fn end_row_if_used(&self, now_ns: u64) -> Option<u64> {
-        if self.budget.used() < self.end_at.load(Ordering::Relaxed) {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        if self.budget.used().saturating_add(ahead) < self.end_at.load(Ordering::Relaxed) {
             return None;
         }
         let (order, at) = (Ordering::SeqCst, now_ns.max(1));

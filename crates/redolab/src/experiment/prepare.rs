@@ -4,7 +4,7 @@ use super::Failure;
 use super::background::PlacedBackground;
 use super::expected::expected_bytes;
 use super::floor::{self, FILE_BYTES};
-use super::limits::{self, Limits, Wanted};
+use super::limits::{self, Limits, ServersToMake, Wanted};
 use super::plan::MeasurementPlan;
 use super::row::Spec;
 use super::site;
@@ -28,6 +28,8 @@ pub(super) struct Extent {
     pub(super) rounds: u32,
     /// One of them is a raw device.
     pub(super) raw: bool,
+    /// Servers beside them that are made.
+    pub(super) servers: ServersToMake,
 }
 
 impl Extent {
@@ -91,13 +93,14 @@ pub(super) fn prepare_each(
         }
         (Some(_), true) => limits::of_floor(plan.max_write_bytes)?,
         (floor, false) => limits::plan(&Wanted {
-            limit: plan.max_write_bytes.filter(|_| on.targets > 0),
+            limit: (plan.max_write_bytes).filter(|_| on.targets + on.servers.count > 0),
             specs: &plan.rows,
             log: &plan.log,
             files: files.unwrap_or(0),
             method: plan.log.sync_method,
             logs: on.all_logs(),
-            times: on.targets * u64::from(on.rounds),
+            servers: on.servers,
+            times: (on.targets + on.servers.count) * u64::from(on.rounds),
             floor_files: floor.map(|_| FILE_BYTES),
             raw: on.raw,
             events: plan.events,

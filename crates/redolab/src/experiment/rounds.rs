@@ -17,6 +17,7 @@ use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
+use super::limits::ServersToMake;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare_each};
 use super::rows::{RowRunner, lab_overhead, time_of};
@@ -97,6 +98,7 @@ pub fn conduct_rounds(
         logs: 1,
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
+        servers: ServersToMake::of(identified.iter().filter_map(|(_, target)| target.server())),
     };
     let prepared = prepare_each(&plans, extent)?;
     check_shared_rooms(&prepared, &identified)?;
@@ -223,7 +225,7 @@ fn announce<'a>(
                 Identified::Path(target) => {
                     target.announce_once((writes, lines), prepared.plan, console, &mut said)?
                 }
-                Identified::Server(server) => server.announce(prepared.plan, console)?,
+                Identified::Server(server) => server.announce(prepared.plan, lines, console)?,
                 Identified::Opened { shown, driver, .. } => {
                     announce_opened(shown, &**driver, prepared.plan, console)?
                 }

@@ -7,7 +7,7 @@ use super::doubt::Limited;
 use super::drafts::Drafts;
 use super::expected::{phase_name, row_name};
 use super::identified::IdentifiedTarget;
-use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
+use super::limits::{KEEP_BYTES, Limits, shares};
 use super::log_place::ServerLogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
@@ -167,7 +167,7 @@ impl RowRunner<'_> {
             return true;
         }
         let events = log.recorder.capture().is_some();
-        let needs = needs_of(rest, self.log, log.meter.is_cached(), events);
+        let needs = (self.limits).needs_of(rest, self.log, log.meter.is_cached(), events);
         let kept: u64 = needs.iter().map(|need| need.kept).sum();
         let room = budget.left().saturating_sub(kept + KEEP_BYTES);
         let planned = index + self.among.map_or(0, |among| among.planned);

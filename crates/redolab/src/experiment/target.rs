@@ -243,12 +243,21 @@ impl LoadTarget {
         })
     }
 
-    /// A server, made ready for the rows of a plan. What it writes is charged to nothing.
+    /// A server, made ready for the rows of a plan. What it writes is seen by `budget` if that
+    /// counts the processes below this one.
     ///
     /// # Errors
     /// It cannot be made ready.
-    pub fn behind(driver: Arc<dyn Driver>, rows: &[Spec]) -> Result<LoadTarget, Failure> {
-        let Observers { recorder, meter } = Observers::new(&Setup::default());
+    pub fn behind(
+        driver: Arc<dyn Driver>,
+        rows: &[Spec],
+        budget: &Arc<Budget>,
+    ) -> Result<LoadTarget, Failure> {
+        let Observers { recorder, meter } = Observers::new(&Setup {
+            budget: Arc::clone(budget),
+            ..Setup::default()
+        });
+        meter.set_server();
         let mut workloads: Vec<&Workload> = Vec::new();
         for row in rows {
             if !workloads.contains(&&row.workload) {

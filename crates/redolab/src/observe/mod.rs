@@ -12,6 +12,7 @@ pub mod diskstats;
 pub mod machine;
 pub mod mountstats;
 pub mod pressure;
+pub mod process_tree;
 pub mod sampler;
 pub mod thread;
 pub mod tools;

@@ -294,7 +294,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
         (&["--driver", "trivial"], "--url"),
         (
             &["--on", "trivial://", "--max-write", "1G"],
-            "--max-write is not possible",
+            "a server that exists already is none of them",
         ),
         (
             &["--on", "trivial://", "--events"],

@@ -10,6 +10,7 @@ mod foreign;
 mod harness;
 mod hostile;
 mod kills;
+mod limits;
 mod mariadb;
 mod own_mariadb;
 mod own_server;

@@ -6,6 +6,7 @@ use crate::experiment::begin::new_run;
 use crate::experiment::console::Silent;
 use crate::experiment::ending::keep;
 use crate::experiment::fixture::in_a_quiet_lab;
+use crate::experiment::limits::ServersToMake;
 use crate::experiment::plan::MeasurementPlan;
 use crate::experiment::prepare::{Extent, prepare};
 use crate::experiment::row::{self, Spec};
@@ -122,6 +123,7 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
         logs: 1,
         rounds: 1,
         raw: false,
+        servers: ServersToMake::default(),
     };
     let prepared = prepare(&plan, on).expect("without a limit everything fits");
     let each = FAULTS

@@ -1,6 +1,6 @@
 //! What `--max-write` leaves to a floor that is measured without a log.
 
-use super::{KEEP_BYTES, Limits};
+use super::{KEEP_BYTES, Limits, ServersToMake};
 use crate::budget::Budget;
 use crate::experiment::Failure;
 use crate::experiment::floor::FILE_BYTES;
@@ -30,6 +30,7 @@ pub(crate) fn of_floor(limit: Option<u64>) -> Result<Limits, Failure> {
                 planned,
                 allowed,
                 parts,
+                advice: "",
             }));
         }
         lines.push(
@@ -41,6 +42,7 @@ pub(crate) fn of_floor(limit: Option<u64>) -> Result<Limits, Failure> {
     Ok(Limits {
         budget: Budget::of(limit),
         making: FILE_BYTES,
+        servers: ServersToMake::default(),
         floor: limit.map(|limit| limit - KEPT_BYTES),
         direct_only: false,
         fixed: None,

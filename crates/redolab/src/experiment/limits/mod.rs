@@ -6,17 +6,22 @@
 //! equally. A row whose share would be too small to measure anything is left out, the one that
 //! needs most first. What a row does not use goes to the rows after it.
 //!
-//! Invariants: nothing is written here. A plan that cannot hold the log files and one row is
+//! Private servers are made before the rows as log files are; what they write is estimated
+//! (`servers`), and watched while they are made.
+//!
+//! Invariants: nothing is written here. A plan that cannot hold what is made and one row is
 //! refused. What it must not know: how bytes are counted while they are written (`budget`,
 //! `meter`).
 
 mod floor;
 mod needs;
+mod servers;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use floor::of_floor;
 pub(crate) use needs::{RowNeed, needs_of, shares};
+pub(crate) use servers::{ServersToMake, make_watched};
 
 use super::Failure;
 use super::expected::row_name;
@@ -48,6 +53,8 @@ pub(crate) struct Limits {
     pub(crate) budget: Arc<Budget>,
     /// Bytes of log files, journal and control information, the probe included.
     pub(crate) making: u64,
+    /// Private servers, beside the logs.
+    pub(crate) servers: ServersToMake,
     /// The floor's part; `None` where it is left out or there is no limit.
     pub(crate) floor: Option<u64>,
     /// Only ways that bypass the page cache, and no probe: there is no room for others.
@@ -59,6 +66,28 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// What each row may come to write, on whichever target.
+    pub(crate) fn needs_of(
+        &self,
+        specs: &[Spec],
+        log: &LogPlan,
+        cached: bool,
+        events: bool,
+    ) -> Vec<RowNeed> {
+        let needs = needs_of(specs, log, cached, events);
+        self.servers.raise(needs, specs)
+    }
+
+    /// What is made before the rows, in words.
+    fn made_in_words(&self) -> &'static str {
+        match (self.servers.count, self.making) {
+            (0, _) => "the log files",
+            (1, 0) => "the server",
+            (_, 0) => "the servers",
+            _ => "the log files and servers",
+        }
+    }
+
     /// The part of the floor that is left out, if it is.
     pub(crate) fn leaves_floor_out(&self) -> bool {
         self.budget.limit().is_some() && self.floor.is_none()
@@ -83,6 +112,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) method: Option<SyncMethod>,
     /// Logs that are made.
     pub(crate) logs: u64,
+    /// Private servers that are made.
+    pub(crate) servers: ServersToMake,
     /// How often each row is run.
     pub(crate) times: u64,
     /// Bytes of the floor's files, where there is a floor.
@@ -101,6 +132,7 @@ pub(crate) fn plan(wanted: &Wanted<'_>) -> Result<Limits, Failure> {
     let mut limits = Limits {
         budget: Budget::of(wanted.limit),
         making: making_bytes(wanted),
+        servers: wanted.servers,
         floor: None,
         direct_only: false,
         fixed: None,
@@ -111,11 +143,12 @@ pub(crate) fn plan(wanted: &Wanted<'_>) -> Result<Limits, Failure> {
     };
     let cached = wanted.method.map(is_cached);
     let direct = needs(wanted, cached.unwrap_or(false));
-    let Smallest { kept, least, all } = smallest(wanted, limits.making, &direct)?;
+    let made = limits.making.saturating_add(wanted.servers.making_bytes);
+    let Smallest { kept, least, all } = smallest(wanted, made, &direct)?;
     if limit < all {
-        return Err(refused(&limits, kept, least, limit));
+        return Err(refused(&limits, (made, kept, least), limit));
     }
-    let room = limit - limits.making - kept;
+    let room = limit - made - kept;
     let part = room / PROBE_DIVISOR;
     let probes = cached.is_none() && !wanted.raw && wanted.floor_files.is_none();
     let probe = if probes {
@@ -199,28 +232,36 @@ fn making_bytes(wanted: &Wanted<'_>) -> u64 {
     one.saturating_add(beside).saturating_mul(wanted.logs)
 }
 
-fn refused(limits: &Limits, kept: u64, least: u64, allowed: u64) -> Failure {
-    let planned = limits.making.saturating_add(kept).saturating_add(least);
+fn refused(limits: &Limits, (made, kept, row): (u64, u64, u64), allowed: u64) -> Failure {
+    let planned = made.saturating_add(kept).saturating_add(row);
     // Whole MiB, so that what is named can be typed and works.
     let planned = planned.next_multiple_of(1 << 20);
-    let (files, kept, row) = (limits.making, kept, least);
     let refusal = Refusal::Budget {
         planned,
         allowed,
         parts: format!(
-            "{} for the log files, {} kept for the store and the report, {} for the smallest row",
-            size(files),
+            "{} for {}, {} kept for the store and the report, {} for the smallest row",
+            size(made),
+            limits.made_in_words(),
             size(kept),
             size(row)
         ),
+        advice: match limits.servers.count {
+            0 => ", or choose smaller log files (--log-file-size, --log-groups)",
+            _ => {
+                ", or make less on the server: a smaller redo log (MariaDB: --server-setting \
+                 innodb_log_file_size=SIZE), fewer warehouses, fewer standbys"
+            }
+        },
     };
     refusal.into()
 }
 
 fn lines(wanted: &Wanted<'_>, limits: &Limits, kept: u64, each: &[Option<u64>]) -> Vec<String> {
     let mut lines = vec![format!(
-        "Of this, {} are for making log files, and {} are kept for the store and the report.",
-        size(limits.making),
+        "Of this, {} are for making {}, and {} are kept for the store and the report.",
+        size(limits.making.saturating_add(limits.servers.making_bytes)),
+        limits.made_in_words(),
         size(kept)
     )];
     match (wanted.floor_files, limits.floor) {
@@ -252,5 +293,6 @@ fn lines(wanted: &Wanted<'_>, limits: &Limits, kept: u64, each: &[Option<u64>]) 
 
 /// The needs of all rows. `cached`: writes go through the page cache.
 fn needs(wanted: &Wanted<'_>, cached: bool) -> Vec<RowNeed> {
-    needs_of(wanted.specs, wanted.log, cached, wanted.events)
+    let needs = needs_of(wanted.specs, wanted.log, cached, wanted.events);
+    wanted.servers.raise(needs, wanted.specs)
 }

@@ -93,6 +93,17 @@ pub(super) fn need(spec: &Spec, log: &LogPlan, folio: Option<u64>, events: bool)
     });
     let expected = counted.or(offered).unwrap_or_else(|| expected_bytes(spec));
     let least = tail.saturating_add(useful);
+    let kept = kept_of(spec);
+    RowNeed {
+        least,
+        most: least.max(tail.saturating_add(expected).saturating_add(kept)),
+        tail,
+        kept,
+    }
+}
+
+/// What is kept for what is stored of a row.
+pub(super) fn kept_of(spec: &Spec) -> u64 {
     let intervals = if spec.commits.is_some() {
         // Nobody knows how long it takes.
         60
@@ -102,13 +113,7 @@ pub(super) fn need(spec: &Spec, log: &LogPlan, folio: Option<u64>, events: bool)
             .div_ceil(spec.interval().0.max(1))
             .saturating_add(2)
     };
-    let kept = KEEP_ROW_BYTES.saturating_add(intervals.saturating_mul(KEEP_INTERVAL_BYTES));
-    RowNeed {
-        least,
-        most: least.max(tail.saturating_add(expected).saturating_add(kept)),
-        tail,
-        kept,
-    }
+    KEEP_ROW_BYTES.saturating_add(intervals.saturating_mul(KEEP_INTERVAL_BYTES))
 }
 
 /// What one transaction's redo takes on the device at most, padding included.

@@ -57,6 +57,7 @@ fn wanted<'a>(specs: &'a [Spec], log: &'a LogPlan, limit: u64) -> Wanted<'a> {
         files: log.footprint_bytes(),
         method: Some(SyncMethod::Direct),
         logs: 1,
+        servers: ServersToMake::default(),
         times: 1,
         floor_files: None,
         raw: false,
