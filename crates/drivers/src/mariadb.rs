@@ -30,7 +30,7 @@ pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
 pub use server::SETTINGS;
 
-use crate::client::Password;
+use crate::client::{CONNECT_MAX, Password};
 use crate::managed::OwnServer;
 use address::ServerAddress;
 use calibration::{Calibrated, Search, calibrate};
@@ -133,6 +133,15 @@ impl Login {
         self.connect_within(self.patience)
     }
 
+    /// A connection and what the server is. Reading that is part of connecting: a peer that falls
+    /// silent then is left as soon.
+    fn connect_and_read(&self) -> Result<(ServerConnection, ServerState), MariadbError> {
+        let mut connection = self.connect_within(self.patience.min(CONNECT_MAX))?;
+        let state = server::state(&mut connection)?;
+        connection.packets.set_patience(self.patience);
+        Ok((connection, state))
+    }
+
     fn connect_within(&self, patience: Duration) -> Result<ServerConnection, MariadbError> {
         ServerConnection::open(&self.address, self.password.as_ref(), patience)
     }
@@ -159,7 +168,7 @@ impl ServerHandle {
     }
 
     fn at(login: Login) -> Result<ServerHandle, MariadbError> {
-        let state = server::state(&mut login.connect()?)?;
+        let (_, state) = login.connect_and_read()?;
         Ok(ServerHandle {
             login,
             state,
@@ -196,8 +205,7 @@ impl ServerHandle {
 
     /// A connection for a session: the settings are still those that were read at first.
     pub(crate) fn unchanged(&self) -> Result<ServerConnection, MariadbError> {
-        let mut connection = self.login.connect()?;
-        let state = server::state(&mut connection)?;
+        let (connection, state) = self.login.connect_and_read()?;
         server::unchanged(&self.state.facts, &state.facts)?;
         Ok(connection)
     }
@@ -246,8 +254,7 @@ impl Own {
 impl Server {
     /// Connects to a server, and checks that redolab may commit on it. Nothing is changed yet.
     fn at(login: Login) -> Result<Server, MariadbError> {
-        let mut connection = login.connect()?;
-        let state = server::state(&mut connection)?;
+        let (mut connection, state) = login.connect_and_read()?;
         let lsn = LsnSource::find(&mut connection)?;
         let schema = Schema::reserve(connection, login.address.schema())?;
         let (retiring, retired) = channel();

@@ -32,6 +32,7 @@ pub use error::{PostgresError, ServerMessage};
 pub use server::SETTINGS;
 pub use sizes::{TransactionMessages, redo_of};
 
+use crate::client::CONNECT_MAX;
 use crate::managed::OwnServer;
 use connection::Connection;
 use credentials::Credentials;
@@ -153,8 +154,10 @@ impl Server {
 
     /// A connection to a server on which redolab may commit, and the facts as it reads them.
     fn connect(&self) -> Result<(Connection, DatabaseFacts), PostgresError> {
-        let mut connection = Connection::open(&self.address, &self.credentials, self.patience)?;
+        // Reading the settings is part of connecting: a peer that is silent then is left as soon.
+        let mut connection = self.patient(self.patience.min(CONNECT_MAX))?;
         let facts = server::facts(&mut connection, self.address.allows_logical_slots)?;
+        connection.wire.set_patience(self.patience);
         Ok((connection, facts))
     }
 

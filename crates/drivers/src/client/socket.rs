@@ -172,6 +172,13 @@ impl Socket {
         }
     }
 
+    /// Sets how long each exchange may take from the next one on. Settings are read within
+    /// [`CONNECT_MAX`], as part of connecting; what comes later may take longer.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.is_new = true;
+    }
+
     /// Sets how long a call may wait. A connection that takes no limit has the one from before.
     fn limit(&self, time: Duration) {
         let fd = match &self.stream {

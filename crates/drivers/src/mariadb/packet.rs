@@ -50,6 +50,11 @@ impl Packets {
         })
     }
 
+    /// Sets how long each exchange may take from the next one on.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.socket.set_patience(patience);
+    }
+
     /// Whether it is a Unix socket.
     #[must_use]
     pub fn is_unix(&self) -> bool {

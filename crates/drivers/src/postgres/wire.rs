@@ -167,6 +167,14 @@ impl Wire {
         }
     }
 
+    /// Sets how long each exchange may take from the next one on, as [`Socket::set_patience`].
+    ///
+    /// [`Socket::set_patience`]: crate::client::Socket::set_patience
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.is_new = true;
+    }
+
     /// Sets how long a read may wait. A connection that takes no limit has the one from before.
     fn limit(&self, time: Duration) {
         let kind = sockopt::Timeout::Recv;

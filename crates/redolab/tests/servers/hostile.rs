@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "correct-horse-7";
-/// Connecting and logging in take 20 s at most; the rest is the machine's.
+/// Connecting, logging in and reading the settings take 20 s at most; the rest is the
+/// machine's.
 const SOON: Duration = Duration::from_secs(35);
 
 /// What a server does with each of its clients.
@@ -137,7 +138,7 @@ fn large_packets_without_end(mut client: TcpStream) {
 
 #[test]
 fn no_server_holds_a_command_or_has_its_password_printed() {
-    let servers: [(&str, &str, Conduct); 11] = [
+    let servers: [(&str, &str, Conduct); 13] = [
         ("postgres", "silent", silent),
         ("postgres", "parameters", parameters_without_end),
         ("postgres", "long parameters", long_parameters_without_end),
@@ -145,7 +146,9 @@ fn no_server_holds_a_command_or_has_its_password_printed() {
         ("postgres", "notices now and then", notices_now_and_then),
         ("postgres", "drops", drops),
         ("postgres", "echo", echo),
+        ("postgres", "silent after login", silent_after_login),
         ("mariadb", "silent", silent),
+        ("mariadb", "silent after login", silent_mariadb_after_login),
         ("mariadb", "drops", drops),
         ("mariadb", "guess", guess),
         ("mariadb", "large packets", large_packets_without_end),
@@ -174,4 +177,24 @@ fn no_server_holds_a_command_or_has_its_password_printed() {
             });
         }
     });
+}
+
+/// Accepts every PostgreSQL user, and then answers nothing.
+fn silent_after_login(mut client: TcpStream) {
+    heard(&mut client);
+    let ready = [message(b'R', &[0; 4]), message(b'Z', b"I")].concat();
+    let _ = client.write_all(&ready);
+    silent(client);
+}
+
+/// Accepts every MariaDB user, and then answers nothing.
+fn silent_mariadb_after_login(mut client: TcpStream) {
+    let version = &b"\x0a5.5.5-10.11.6-MariaDB\0\x01\0\0\0abcdefgh\0"[..];
+    // Capabilities of protocol 4.1 with a plugin of authentication, and the rest of the scramble.
+    let rest = &b"\xff\xf7\x08\x02\0\xff\x81\x15\0\0\0\0\0\0\0\0\0\0abcdefghijkl\0"[..];
+    let greeting = [version, rest, b"mysql_native_password\0"].concat();
+    let _ = client.write_all(&packet(0, &greeting));
+    heard(&mut client);
+    let _ = client.write_all(&packet(2, b"\0\0\0\x02\0\0\0"));
+    silent(client);
 }
