@@ -1,8 +1,7 @@
 //! Statistics against figures from R and SciPy (tests/fixtures/stats says how they were made).
 
 use analysis::stats::{
-    Counts, Moments, autocorrelation, effect, rank, scaling, segmented, shift, summary, tails,
-    welch,
+    Counts, Moments, autocorrelation, effect, rank, scaling, shift, summary, tails, welch,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -204,27 +203,6 @@ fn the_scalability_law_is_fitted_as_scipy_does() {
     let rss: f64 = fit.residuals.iter().map(|r| r * r).sum();
     near(rss, get("rss"), 1e-9, "rss");
     assert!(fit.peak_seen && fit.r_squared > 0.99, "{fit:?}");
-}
-
-#[test]
-fn one_break_is_found_where_scipy_finds_it() {
-    let scipy = file("scipy.json");
-    let given = &scipy["segmented"];
-    let (x, y) = (numbers(&given["x"]), numbers(&given["y"]));
-    let fit = segmented::one_break(&x, &y, 0.95, 199, 1).expect("points");
-    let c = numbers(&given["coefficients"]);
-    let get = |key: &str| given[key].as_f64().expect(key);
-    near(fit.rss, get("rss"), 1e-9, "rss");
-    near(fit.straight_rss, get("line_rss"), 1e-9, "line");
-    near(fit.at.value, get("break"), 1e-6, "break");
-    near(fit.intercept, c[0], 1e-6, "intercept");
-    near(fit.before, c[1], 1e-6, "before");
-    near(fit.after, c[1] + c[2], 1e-6, "after");
-    assert!(
-        fit.at.low < fit.at.value && fit.at.value < fit.at.high,
-        "{fit:?}"
-    );
-    assert!(fit.p.value() < 0.01, "{fit:?}");
 }
 
 /// Study 004: t, degrees of freedom and both means are published; the standard deviations are

@@ -17,7 +17,6 @@
 //! | change points | [`change`] |
 //! | token bucket: a burst, then an even level | [`bucket`] |
 //! | steady state | [`steady`] |
-//! | regression with one break | [`segmented`] |
 //! | Universal Scalability Law, knee | [`scaling`] |
 //! | plateau that looks like a cap, decay in time | [`decay`] |
 //! | power and the smallest shift that a test would find | [`power`] |
@@ -43,7 +42,6 @@ pub mod power;
 pub mod random;
 pub mod rank;
 pub mod scaling;
-pub mod segmented;
 pub mod shift;
 pub mod steady;
 pub mod summary;
