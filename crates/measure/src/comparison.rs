@@ -170,11 +170,9 @@ impl ComparedRun {
     /// `volatile`, `tested (20 cuts: below 13.9 % per cut)`, or `not judged`.
     #[must_use]
     pub fn durability_in_words(&self) -> String {
-        let word = self.durability.map_or(NOT_JUDGED, Durability::word);
-        match &self.durability_basis {
-            Some(basis) => format!("{word} ({basis})"),
-            None => word.to_owned(),
-        }
+        let basis = self.durability_basis.as_deref();
+        let words = |durability: Durability| durability.with_basis(basis);
+        self.durability.map_or_else(|| NOT_JUDGED.to_owned(), words)
     }
 
     /// `key=value, key=value`; empty without tags.

@@ -68,6 +68,18 @@ impl Durability {
         self as u8
     }
 
+    /// The word with what it rests on. Runs of earlier versions do not contain that, and their
+    /// `tested` may be that of a single cut.
+    #[must_use]
+    pub fn with_basis(self, basis: Option<&str>) -> String {
+        match (basis, self) {
+            (Some(basis), _) => format!("{self} ({basis})"),
+            (None, Durability::Tested) => format!("{self} (number of cuts not known)"),
+            (None, Durability::Declared) => format!("{self} (by whom is not known)"),
+            (None, _) => self.word().to_owned(),
+        }
+    }
+
     /// Acknowledged writes are known not to survive power loss.
     #[must_use]
     pub const fn loses_commits(self) -> bool {
@@ -213,10 +225,7 @@ impl Verdict {
     /// The first axis with what it rests on.
     #[must_use]
     pub fn durability_in_words(&self) -> String {
-        match &self.durability_basis {
-            Some(basis) => format!("{} ({basis})", self.durability),
-            None => self.durability.word().to_owned(),
-        }
+        (self.durability).with_basis(self.durability_basis.as_deref())
     }
 }
 
@@ -263,10 +272,16 @@ pub struct ProductionWait {
     /// Mean, nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_ns: Option<f64>,
-    /// The ends of the bucket that contains the 99th percentile, nanoseconds; equal where it is
-    /// known exactly.
+    /// The ends of the bucket that contains the median, nanoseconds; equal where it is known
+    /// exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<[u64; 2]>,
+    /// Those of the 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<[u64; 2]>,
+    /// Those of the 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_ns: Option<[u64; 2]>,
     /// A device has to be as fast; false where production waits too long to be wished for, so that
     /// it is what a device has to beat.
     pub is_target: bool,
@@ -316,4 +331,31 @@ pub struct NeedSource {
     pub quantity: NeedQuantity,
     /// File, table and statistic of the evidence.
     pub place: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Versions that stored no basis called a single cut tested.
+    #[test]
+    fn no_word_of_a_proof_stands_alone() {
+        for (durability, basis, words) in [
+            (
+                Durability::Tested,
+                None,
+                "tested (number of cuts not known)",
+            ),
+            (Durability::Tested, Some("20 cuts"), "tested (20 cuts)"),
+            (
+                Durability::Declared,
+                None,
+                "declared (by whom is not known)",
+            ),
+            (Durability::Volatile, None, "volatile"),
+            (Durability::Unverified, None, "unverified"),
+        ] {
+            assert_eq!(durability.with_basis(basis), words);
+        }
+    }
 }

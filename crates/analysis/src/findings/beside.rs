@@ -130,7 +130,14 @@ fn own_in_words(row: &Row, wait: &ProductionWait, own: &WaitStats) -> String {
         (Some(_), Some(ns)) => Some(format!("p99 {}", format::latency(ns as f64))),
         (Some(_), None) => Some(p99_unknown(row).unwrap_or("p99 not known").to_owned()),
     };
-    [Some(mean), p99]
+    // Few waits have no such percentile; the words for p99 say why.
+    let of = |name: &str, theirs: Option<[u64; 2]>, ns: Option<u64>| {
+        let ns = ns.filter(|_| theirs.is_some())?;
+        Some(format!("{name} {}", format::latency(ns as f64)))
+    };
+    let p50 = of("p50", wait.p50_ns, own.p50_ns);
+    let p999 = of("p99.9", wait.p999_ns, own.p999_ns);
+    [Some(mean), p50, p99, p999]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

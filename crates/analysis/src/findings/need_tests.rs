@@ -451,7 +451,9 @@ fn production(event: measure::WaitEvent, mean_ms: f64, is_target: bool) -> Produ
     ProductionWait {
         event: event.key().to_owned(),
         mean_ns: Some(mean_ms * 1e6),
+        p50_ns: None,
         p99_ns: None,
+        p999_ns: None,
         is_target,
         place: "a report".to_owned(),
     }

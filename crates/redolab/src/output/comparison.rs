@@ -1,20 +1,21 @@
-//! A comparison as text and as CSV.
+//! A comparison as text, and as CSV (`csv`).
 //!
 //! Invariants: origin and validity stand above every figure; significance and size are said apart,
 //! in the words that the comparison carries; what is not comparable is listed, never left out.
 
 mod answers;
+mod csv;
 mod matrix;
 
+pub use self::csv::csv;
+
 use super::cells::{self, grouped};
-use super::csv::safe;
 use super::table::{Style, draw};
 use analysis::compare::cannot_tell;
 use measure::comparison::{Basis, Comparison, ConditionState, Difference};
 use measure::imported::{Cell, Table};
 use measure::run::{Problem, problems};
 use measure::words::sanitize;
-use std::io::{self, Write};
 
 /// Metrics of the short view; all others stand in the verbose one, in JSON and in CSV. Whatever
 /// differs significantly, and is more than negligible, is shown in any view.
@@ -331,67 +332,6 @@ fn conditions(c: &Comparison) -> String {
         ));
     }
     out
-}
-
-/// The differences as CSV: a line each, all digits; an empty field is not known.
-///
-/// # Errors
-/// An error of `out`.
-pub fn csv(c: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record([
-        "base",
-        "run",
-        "workload",
-        "jobs",
-        "metric",
-        "unit",
-        "a",
-        "b",
-        "ratio",
-        "ci_low",
-        "ci_high",
-        "effect",
-        "effect_kind",
-        "p_value",
-        "basis",
-        "units_a",
-        "units_b",
-        "significant",
-        "size",
-        "detectable_pct",
-        "sentence",
-    ])?;
-    let name = |i: usize| c.runs.get(i).map_or(String::new(), |r| safe(&r.name));
-    for d in &c.differences {
-        let number = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
-        let basis = serde_json::to_value(d.basis).ok();
-        let basis = basis.as_ref().and_then(|b| b.as_str()).unwrap_or_default();
-        writer.write_record([
-            name(d.run_a),
-            name(d.run_b),
-            safe(&d.workload),
-            d.jobs.to_string(),
-            d.metric.clone(),
-            d.unit.clone(),
-            number(d.a),
-            number(d.b),
-            number(d.ratio),
-            number(d.ci_low),
-            number(d.ci_high),
-            number(d.effect),
-            d.effect_kind.clone(),
-            number(d.p_value),
-            basis.to_owned(),
-            d.units_a.to_string(),
-            d.units_b.to_string(),
-            d.significant.map_or(String::new(), |s| s.to_string()),
-            d.size.map_or(String::new(), |s| s.word().to_owned()),
-            number(d.detectable_pct),
-            safe(&d.sentence),
-        ])?;
-    }
-    writer.flush()
 }
 
 #[cfg(test)]

@@ -682,7 +682,9 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             production: vec![ProductionWait {
                 event: "log_file_sync".to_owned(),
                 mean_ns: Some(17_100_000.5),
+                p50_ns: Some([8_000_000, 16_000_000]),
                 p99_ns: Some([32_000_000, 64_000_000]),
+                p999_ns: Some([64_000_000, 128_000_000]),
                 is_target: false,
                 place: "awr.txt:28, 76,800 waits".to_owned(),
             }],

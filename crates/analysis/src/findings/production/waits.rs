@@ -24,8 +24,9 @@ const EVENTS: [(WaitEvent, &str); 2] = [
 const WAITS_MIN: u64 = 30;
 /// Numbers of waits of two prints of one listing differ by rounding only.
 const SAME_PRINT: f64 = 0.95;
-/// The share of waits below the percentile, in percent.
-const P99: f64 = 99.0;
+
+/// The percentiles that are taken, in percent, with their names.
+const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
 
 /// How long waits took: the share of them under each bound, by ascending bounds.
 #[derive(Debug, Default, PartialEq)]
@@ -41,12 +42,14 @@ impl Distribution {
         }
     }
 
-    /// The ends of the bucket that contains the 99th percentile, nanoseconds; `None` where it is in
-    /// the open one.
-    pub(super) fn p99(&self) -> Option<(f64, f64)> {
-        let at = self.0.iter().position(|(_, pct)| *pct > P99 - 1e-6)?;
+    /// The ends of the bucket that contains a percentile, nanoseconds; `None` where it is in the
+    /// open one.
+    pub(super) fn percentile(&self, pct: f64) -> Option<[u64; 2]> {
+        let at = self.0.iter().position(|(_, below)| *below > pct - 1e-6)?;
         let low = at.checked_sub(1).and_then(|before| self.0.get(before));
-        Some((low.map_or(0.0, |(bound, _)| *bound), self.0.get(at)?.0))
+        let low = low.map_or(0.0, |(bound, _)| *bound);
+        // Casts saturate.
+        Some([low as u64, self.0.get(at)?.0 as u64])
     }
 
     /// The least that the mean can be, nanoseconds.
@@ -205,29 +208,35 @@ pub(super) fn of(imported: &Imported, rows: &[&Row], t: &Thresholds) -> Vec<Plac
         let histogram = histogram(imported, name, mean_from);
         let of_row = || match rows {
             [row] if has_waits(row, event.key()) => {
-                let p99 = row.wait(event)?.p99_ns? as f64;
-                Some(((p99, p99), of_all(rows)))
+                let wait = row.wait(event)?;
+                let exact = [wait.p50_ns, wait.p99_ns, wait.p999_ns];
+                Some((exact.map(|ns| ns.map(|ns| [ns, ns])), of_all(rows)))
             }
             _ => None,
         };
-        let p99 = match &histogram {
-            Some((found, place)) => found.p99().map(|p99| (p99, place.clone())),
+        let tail = match &histogram {
+            Some((found, place)) => {
+                let each = PERCENTILES.map(|(pct, _)| found.percentile(pct));
+                Some((each, place.clone()))
+            }
             None => of_row(),
         };
+        let tail = tail.filter(|(each, _)| each.iter().any(Option::is_some));
         let least = histogram.map_or(0.0, |(found, _)| found.mean_at_least());
         let mut places: Vec<String> = Vec::new();
-        let both = [mean.as_ref().map(|m| &m.1), p99.as_ref().map(|p| &p.1)];
+        let both = [mean.as_ref().map(|m| &m.1), tail.as_ref().map(|t| &t.1)];
         for place in both.into_iter().flatten() {
             if !places.contains(place) {
                 places.push(place.clone());
             }
         }
+        let [p50_ns, p99_ns, p999_ns] = tail.as_ref().map_or([None; 3], |(each, _)| *each);
         let mut found = ProductionWait {
             event: event.key().to_owned(),
             mean_ns: mean.map(|(ns, _)| ns),
-            p99_ns: p99
-                .as_ref()
-                .map(|((low, high), _)| [*low as u64, *high as u64]),
+            p50_ns,
+            p99_ns,
+            p999_ns,
             is_target: true,
             place: places.join("; "),
         };
@@ -236,7 +245,7 @@ pub(super) fn of(imported: &Imported, rows: &[&Row], t: &Thresholds) -> Vec<Plac
             Some([low, high]) if low != high => ": its bucket ends there",
             _ => "",
         };
-        let p99_place = p99.map_or_else(String::new, |(_, place)| format!("{place}{end}"));
+        let p99_place = tail.map_or_else(String::new, |(_, place)| format!("{place}{end}"));
         (!found.place.is_empty()).then_some(PlacedWait {
             wait: found,
             p99_place,
@@ -256,18 +265,25 @@ fn is_sick(wait: &ProductionWait, mean_at_least_ns: f64, t: &Thresholds) -> bool
     mean_ns > bound.value * 1e6 || tail_ns > t.tail_p999_ms.value * 1e6
 }
 
-/// `17.1 ms on average, p99 between 4.00 and 8.00 ms`.
+/// `17.1 ms on average, p50 under 1.00 ms, p99 between 4.00 ms and 8.00 ms`.
 #[must_use]
 pub fn in_words(wait: &ProductionWait) -> String {
     let ns = |ns: u64| format::latency(ns as f64);
     let mean = wait
         .mean_ns
         .map(|ns| format!("{} on average", format::latency(ns)));
-    let p99 = wait.p99_ns.map(|[low, high]| match (low, low == high) {
-        (_, true) => format!("p99 {}", ns(high)),
-        (0, false) => format!("p99 under {}", ns(high)),
-        (_, false) => format!("p99 between {} and {}", ns(low), ns(high)),
-    });
-    let parts: Vec<String> = [mean, p99].into_iter().flatten().collect();
+    let ends = [wait.p50_ns, wait.p99_ns, wait.p999_ns];
+    let tail = PERCENTILES
+        .iter()
+        .zip(ends)
+        .filter_map(|((_, name), ends)| {
+            let [low, high] = ends?;
+            Some(match (low, low == high) {
+                (_, true) => format!("{name} {}", ns(high)),
+                (0, false) => format!("{name} under {}", ns(high)),
+                (_, false) => format!("{name} between {} and {}", ns(low), ns(high)),
+            })
+        });
+    let parts: Vec<String> = mean.into_iter().chain(tail).collect();
     parts.join(", ")
 }

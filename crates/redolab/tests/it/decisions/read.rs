@@ -178,9 +178,11 @@ pub fn run_of_html(html: &str) -> Answers {
 /// The durability of a verdict or of a compared run, with what it rests on.
 fn durability(json: &Value) -> String {
     let word = json["durability"].as_str().unwrap_or("not judged");
-    match json["durability_basis"].as_str() {
-        Some(basis) => format!("{word} ({basis})"),
-        None => word.to_owned(),
+    match (json["durability_basis"].as_str(), word) {
+        (Some(basis), _) => format!("{word} ({basis})"),
+        (None, "tested") => "tested (number of cuts not known)".to_owned(),
+        (None, "declared") => "declared (by whom is not known)".to_owned(),
+        (None, _) => word.to_owned(),
     }
 }
 
@@ -355,6 +357,31 @@ pub fn comparison_of_json(json: &Value) -> Answers {
             &format!("gate {at}"),
             Some(&word(&condition["state"])),
         );
+    }
+    answers
+}
+
+/// A comparison's CSV: who wins and the durability of both, of each run; the same in all lines.
+pub fn comparison_of_csv(bytes: &[u8], names: &[String]) -> Answers {
+    let mut answers = Answers::new();
+    let mut reader = csv::Reader::from_reader(bytes);
+    let headings = reader.headers().expect("headings").clone();
+    for line in reader.records().map(|line| line.expect("a line")) {
+        let of = |key: &str| {
+            let at = headings.iter().position(|h| h == key).expect("a column");
+            line.get(at).expect("a field").to_owned()
+        };
+        let at = names.iter().position(|name| *name == of("run"));
+        let at = at.expect("a run of the comparison");
+        let both = of("durability");
+        let both = both.strip_prefix("Durability: ").map(sentence);
+        for (name, text) in [("answer", Some(of("decision").as_str())), ("both", both)] {
+            let name = format!("{name} {at}");
+            let before = answers.get(&name).cloned();
+            put(&mut answers, &name, text);
+            let same = before.is_none_or(|before| Some(&before) == answers.get(&name));
+            assert!(same, "{name} differs between lines");
+        }
     }
     answers
 }
