@@ -87,6 +87,11 @@ pub(crate) struct RedactArgs {
     max_unpacked: u64,
 }
 
+/// What a person has to do with what was redacted.
+const LOOK_AT_IT: &str = "Read the result before you give it away: redolab replaces names that the \
+     evidence labels. It does not recognise others, such as a customer in a comment, MAC addresses, \
+     encoded text, and names that a line break cuts.";
+
 pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
@@ -119,6 +124,7 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
 /// Prints what was replaced, also where it is nothing.
 pub(crate) fn note(redactor: &Redactor) {
     tell(&format!("Replaced: {}", redactor.summary()));
+    tell(LOOK_AT_IT);
 }
 
 /// What each file is called, none as another one.

@@ -267,7 +267,12 @@ fn files_are_rewritten_so_that_they_import_with_the_same_figures() {
     let before = figures(&plain.expect(0, &[]).json());
     place.run(&["redact", site, "-o", "out"]).expect(
         0,
-        &["-> out/", "Replaced: hosts 4,", "passwords 4, statements 4"],
+        &[
+            "-> out/",
+            "Replaced: hosts 4,",
+            "passwords 4, statements 4",
+            "Read the result before you give it away",
+        ],
     );
     let out = place.path().join("out");
     assert_eq!(expect_no_secret_below(&out), 8);
@@ -381,7 +386,14 @@ fn paths_in_the_names_of_fio_jobs_are_replaced() {
     let json = place.run(&[
         "import", "fio.json", "--redact", "names", "--format", "json",
     ]);
-    let json = json.expect(0, &["Replaced: hosts 1, instances 0", "passwords 0"]);
+    let json = json.expect(
+        0,
+        &[
+            "Replaced: hosts 1, instances 0",
+            "passwords 0",
+            "before you give it away",
+        ],
+    );
     expect_no_secret(&json.out, "JSON");
     assert_eq!(figures(&json.json()), before);
 }
