@@ -13,8 +13,8 @@ use crate::observe::background::own_written_bytes;
 use crate::observe::process_tree::ProcessTree;
 use crate::safety::Refusal;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The unit in which the kernel charges writes through the page cache.
 pub const PAGE_BYTES: u64 = 4096;

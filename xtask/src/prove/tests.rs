@@ -328,7 +328,8 @@ pub const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "limits",
-        shows: "200 random combinations of options write no more than --max-write allows",
+        shows: "200 random combinations of options, and 20 on private servers, write no more than \
+                --max-write allows",
         takes: "20 min",
         package: "redolab",
         arguments: &["--tests"],

@@ -52,7 +52,8 @@ const LOG_SIZE: &str = "innodb_log_file_size";
 const LOG_FILE: &str = "ib_logfile";
 /// The setting of private PostgreSQL servers that makes standbys.
 const STANDBYS: &str = "standbys";
-/// System tables of a server that was made and started are 43 MiB (2026-11-26, MariaDB 10.11, without the redo log).
+/// Without the redo log, a server that was made and started has written 43 MiB (2026-11-26,
+/// MariaDB 10.11).
 const MAKING_BYTES: u64 = 96 << 20;
 const INIT_MAX: Duration = Duration::from_secs(300);
 /// SIGTERM asks for an orderly end; the files are removed, so SIGKILL harms nothing.

@@ -440,7 +440,8 @@ pub(crate) struct SafetyArgs {
     pub(crate) allow_busy: bool,
     /// Write at most this much in total, such as 20G. Log files, rows, store and report count, as
     /// the kernel counts the writes of this process and of a private server; writes of the file
-    /// system itself (metadata, journal) do not. Rows that do not fit are shortened or left out; --dry-run prints which
+    /// system itself (metadata, journal) do not. Rows that do not fit are shortened or left out;
+    /// --dry-run prints which
     #[arg(long, value_name = "SIZE", help_heading = "Safety", value_parser = parse_bytes)]
     pub(crate) max_write: Option<u64>,
     /// Overwrite the raw block device: repeat the path of PATH here to confirm (compare --on: once

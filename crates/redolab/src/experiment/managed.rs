@@ -163,7 +163,9 @@ impl ServerPlace {
         console: &dyn Console,
     ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
         let counted = budget.count_children();
-        counted.map_err(Failure::system("--max-write: counting what a server writes"))?;
+        counted.map_err(Failure::system(
+            "--max-write: counting what a server writes",
+        ))?;
         let apart = self.data.as_ref().map(|data| data.place.site(console));
         let mut folders = vec![log];
         if let Some(Site::Folder(folder)) = apart.transpose()? {

@@ -8,8 +8,8 @@
 //! what the log buffer holds (`cli::limits`). The kernel counts what is written at once: redo whose
 //! flush is deferred would be counted twice if it were charged when it is durable.
 //!
-//! What a server writes asks for nothing and is seen in the kernel's count alone: the row ends ahead
-//! of its share by what was written between two looks.
+//! What a server writes asks for nothing and is seen in the kernel's count alone: the row ends
+//! ahead of its share by what was written between two looks.
 //!
 //! What it must not know: what a row is for, and how shares are made.
 

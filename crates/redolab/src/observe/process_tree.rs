@@ -36,9 +36,10 @@ impl ProcessTree {
             self.listed = Some(Instant::now());
         }
         let mut each = self.below.iter().map(|pid| written_by(&pid.to_string()));
-        each.try_fold(own, |sum, count| {
-            Ok(sum.saturating_add(count?.unwrap_or(0)))
-        })
+        each.try_fold(
+            own,
+            |sum, count| Ok(sum.saturating_add(count?.unwrap_or(0))),
+        )
     }
 }
 
@@ -119,7 +120,8 @@ mod tests {
 
     /// A shell that has `dd` write a mebibyte to `path`, says so, and waits for a line.
     fn writer(path: &std::path::Path) -> Child {
-        let script = "dd if=/dev/zero of=\"$0\" bs=64k count=16 conv=fsync 2>/dev/null; echo; read x";
+        let script =
+            "dd if=/dev/zero of=\"$0\" bs=64k count=16 conv=fsync 2>/dev/null; echo; read x";
         let spawned = Command::new("sh")
             .args(["-c", script])
             .arg(path)

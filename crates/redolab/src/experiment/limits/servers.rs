@@ -40,7 +40,9 @@ pub(crate) struct ServersToMake {
 
 impl ServersToMake {
     /// At these places.
-    pub(in crate::experiment) fn of<'a>(places: impl IntoIterator<Item = &'a ServerPlace>) -> ServersToMake {
+    pub(in crate::experiment) fn of<'a>(
+        places: impl IntoIterator<Item = &'a ServerPlace>,
+    ) -> ServersToMake {
         let none = ServersToMake::default();
         places.into_iter().fold(none, |all, place| ServersToMake {
             count: all.count + 1,
