@@ -41,6 +41,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
     let kernel_suppresses = disks(&run.target.stack).any(|d| {
         d.write_cache.as_deref() == Some("write through") && d.drive_write_cache != Some(true)
     });
+    let note = worst.1.note.trim_end_matches('.');
     let (entry, weight, claim) = match status {
         AuditStatus::Verified => (
             &catalogue::FLUSH_AUDIT,
@@ -60,7 +61,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::Unavailable => (
             &catalogue::FLUSH_AUDIT,
             Info,
-            format!("The kernel counts no flushes for this target: {}", worst.1.note),
+            format!("The kernel counts no flushes for this target: {note}."),
         ),
         AuditStatus::Missing if kernel_suppresses => (
             &catalogue::DURABILITY_NO_FLUSHES_SENT,
@@ -70,7 +71,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::Missing => (
             &catalogue::VALIDITY_FLUSHES_MISSING,
             Bad,
-            format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {}", name_of(worst.0), worst.1.note),
+            format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {note}.", name_of(worst.0)),
         ),
     };
     notes.push(

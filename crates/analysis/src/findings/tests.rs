@@ -563,6 +563,7 @@ fn each_finding_fires_with_its_weight() {
             && id != "block.extents_unknown";
         assert!(!is_bare, "{id} has no numbers");
         assert!(!hit.source.is_empty(), "{id} has no source");
+        assert!(hit.claim.ends_with('.'), "{id}: {}", hit.claim);
         assert!(
             weight < Caution || id.starts_with("need.") || !hit.advice.is_empty(),
             "{id}: no advice"
