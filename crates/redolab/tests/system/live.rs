@@ -7,9 +7,10 @@ use redolab::observe::diskstats::Counters;
 use redolab::observe::sampler::Sampler;
 use redolab::observe::topology::DevNo;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A loop device on a temporary file, detached whatever happens.
 struct LoopDevice {
@@ -53,6 +54,24 @@ fn number(file: &File) -> DevNo {
     DevNo { major, minor }
 }
 
+/// Opens a device that nobody else may use. Each search for a free loop device (`losetup --find`)
+/// claims it for a moment.
+fn claimed(node: &str) -> std::io::Result<File> {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let opened = OpenOptions::new()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
+            .open(node);
+        match opened {
+            Err(e) if e.kind() == ErrorKind::ResourceBusy && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            opened => return opened,
+        }
+    }
+}
+
 #[test]
 fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
     const COMMITS: u64 = 200;
@@ -61,11 +80,7 @@ fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
         println!("skipped: a loop device needs root and losetup");
         return;
     };
-    let file = OpenOptions::new()
-        .write(true)
-        .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
-        .open(&device.node)
-        .expect("our own loop device");
+    let file = claimed(&device.node).expect("our own loop device");
     let counters = Counters::open(number(&file)).expect("counters");
     let declares_cache = counters.declares_cache();
     let sampler = Sampler::start(Some(counters), Duration::from_millis(10)).expect("a thread");
