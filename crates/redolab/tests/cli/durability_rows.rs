@@ -2,7 +2,7 @@
 //! flush mean, state by state. File systems are recorded on a drive without a volatile cache, on
 //! which the answer is yes as long as nothing is switched off.
 
-use crate::harness::{Mount, Place, is_root, skipped};
+use crate::harness::{Mount, Place, expect_run, is_root, skipped};
 use crate::recording::{Recording, flushes_of, sound_run};
 use analysis::Thresholds;
 use measure::judgement::{Answer, Durability, Scope, Verdict};
@@ -422,7 +422,7 @@ fn a_real_volatile_overlay_is_seen_twice() {
         return skipped("the temporary directory is in memory");
     }
     let done = place.check(&merged, &["--format", "json"]);
-    let run: Run = serde_json::from_value(done.expect(3, &[]).json()).expect("a run");
+    let run: Run = serde_json::from_value(expect_run(&done, 3)).expect("a run");
     let ids = |run: &Run| -> Vec<String> { run.findings.iter().map(|f| f.id.clone()).collect() };
     assert!(ids(&run).contains(&OFF.to_owned()), "{:?}", ids(&run));
     // The same figures of an overlay whose option nobody knows.

@@ -58,6 +58,15 @@ fn expect_narrow(command: &str, text: &str) {
     }
 }
 
+/// Log file sync has a column: its heading is short where the figures are long, and explained then.
+fn expect_log_file_sync(text: &str) {
+    let headings = ["log file sync (ms)", "LFS: log file sync"];
+    assert!(
+        headings.iter().any(|heading| text.contains(heading)),
+        "{text}"
+    );
+}
+
 /// A table of Markdown: its cells, line by line, the headings first. Each line has as many.
 fn markdown_tables(text: &str) -> Vec<Vec<Vec<String>>> {
     let mut tables: Vec<Vec<Vec<String>>> = vec![Vec::new()];

@@ -506,6 +506,16 @@ pub(crate) fn expect_valid(json: &serde_json::Value) {
     assert!(others.count() == 0, "{}", json["validity"]);
 }
 
+/// The run of a command that ended with `code`; or with 4, where a busy machine left a row of a
+/// moment without a commit.
+pub fn expect_run(done: &Done, code: i32) -> Value {
+    let json = done.json();
+    expect_valid(&json);
+    let is_valid = json["validity"]["valid"] == true;
+    done.expect(if is_valid { code } else { 4 }, &[]);
+    json
+}
+
 /// So many fresh directories below that of `place`.
 pub fn directories(place: &Place, count: usize) -> Vec<PathBuf> {
     let each = (1..=count).map(|n| place.path().join(format!("u{n:02}")));

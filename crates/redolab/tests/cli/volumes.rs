@@ -1,7 +1,9 @@
 //! The verdict on real file systems, each on a loop device made here, and on what is no place for
 //! a log.
 
-use crate::harness::{Done, LoopVolume, Mount, Place, expect_valid, schema_problems, tmpfs};
+use crate::harness::{
+    Done, LoopVolume, Mount, Place, expect_run, expect_valid, schema_problems, tmpfs,
+};
 use serde_json::Value;
 use std::path::Path;
 
@@ -78,6 +80,14 @@ fn expect_conditional(done: &Done, json: &Value) {
     expect_valid(json);
 }
 
+/// What is volatile is no place for a log, whatever its figures are worth.
+fn expect_no(done: &Done, json: &Value) {
+    let verdict = &json["verdict"];
+    assert_eq!(verdict["durability"], "volatile", "{verdict}");
+    assert_eq!(verdict["answer"], "no", "{verdict}");
+    expect_run(done, 3);
+}
+
 #[test]
 fn ext4() {
     on_a_loop_device("ext4");
@@ -100,9 +110,7 @@ fn memory_is_no_place_for_a_log() {
         return;
     };
     let (done, json) = judged(&place, &mount.at);
-    done.expect(3, &[]);
-    assert_eq!(json["verdict"]["durability"], "volatile");
-    assert_eq!(json["verdict"]["answer"], "no");
+    expect_no(&done, &json);
     assert_eq!(layers(&json), ["memory_file_system tmpfs"]);
 }
 
@@ -124,8 +132,7 @@ fn an_overlay_is_judged_by_its_upper_directory() {
         return crate::harness::skipped("an overlay cannot be mounted here");
     };
     let (done, json) = judged(&place, merged);
-    done.expect(3, &[]);
-    assert_eq!(json["verdict"]["durability"], "volatile");
+    expect_no(&done, &json);
     let layers = layers(&json);
     assert_eq!(layers, ["overlay overlay", "memory_file_system tmpfs"]);
     drop(overlay);

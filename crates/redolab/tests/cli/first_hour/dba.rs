@@ -1,6 +1,6 @@
 //! The DBA: has an AWR report of the production system and a new device, and a ticket to answer.
 
-use super::{Terminal, expect_plain_markdown, markdown_tables};
+use super::{Terminal, expect_log_file_sync, expect_plain_markdown, markdown_tables};
 use crate::harness::Done;
 use std::path::Path;
 
@@ -59,7 +59,6 @@ fn checks_a_device_against_production_and_answers_a_ticket() {
             "durability: unverified",
             "  Measured",
             "new-device  origin: measured",
-            "log file sync (ms)",
             "Findings:",
             "-> ",
             "Not judged:",
@@ -68,6 +67,7 @@ fn checks_a_device_against_production_and_answers_a_ticket() {
             "Report: redolab-",
         ],
     );
+    expect_log_file_sync(&done.out);
     dba.place.expect_clean(&dba.place.target);
 
     // The ticket.

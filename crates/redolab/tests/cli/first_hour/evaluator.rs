@@ -1,6 +1,6 @@
 //! The storage evaluator: three volumes with their prices, one matrix, and CSV for a spreadsheet.
 
-use super::{Terminal, csv_lines, expect_plain_markdown, markdown_tables};
+use super::{Terminal, csv_lines, expect_log_file_sync, expect_plain_markdown, markdown_tables};
 use crate::harness::{LoopVolume, done, is_root};
 use std::os::unix::fs::symlink;
 
@@ -45,7 +45,8 @@ fn compares_three_volumes_in_a_matrix_and_a_spreadsheet() {
         ));
         let tags = format!("price={price}, volume={label}");
         let named = format!(" {label}  origin: measured");
-        done.expect(0, &["Verdict: ", &named, &tags, "log file sync (ms)"]);
+        done.expect(0, &["Verdict: ", &named, &tags]);
+        expect_log_file_sync(&done.out);
     }
     evaluator
         .types("redolab runs")
