@@ -165,10 +165,9 @@ fn oracle(wanted: &OracleArgs) -> Result<ExitCode, CommandError> {
 fn write_all(folder: &Path, files: &[KitFile], audience: Audience) -> Result<(), CommandError> {
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
     place::check(folder, &names)?;
-    for file in files {
-        let path = place::write(folder, file.name, &file.text, audience)?;
-        announce(&path);
-    }
+    let texts: Vec<(&str, &str)> = files.iter().map(|f| (f.name, f.text.as_str())).collect();
+    let written = place::write_all(folder, &texts, audience)?;
+    written.iter().for_each(|path| announce(path));
     Ok(())
 }
 
@@ -240,13 +239,12 @@ fn server(
     if let Some(mut redactor) = wanted.redaction.redactor() {
         redact::texts(&mut files, &mut redactor);
     }
-    let mut written = Vec::new();
-    for (name, text) in &files {
-        written.push(place::write(&wanted.output, name, text, Audience::Owner)?);
-    }
-    for path in &written {
-        announce(path);
-    }
+    let texts: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(n, t)| (n.as_str(), t.as_str()))
+        .collect();
+    let written = place::write_all(&wanted.output, &texts, Audience::Owner)?;
+    written.iter().for_each(|path| announce(path));
     for (moment, reading) in [("begin", &collected.begin), ("end", &collected.end)] {
         note_refused(moment, reading);
     }
