@@ -209,7 +209,7 @@ pub const PROOFS: &[Proof] = &[
                 after the next start, and no run is falsely complete",
         takes: "30 min",
         package: "redolab",
-        arguments: &["--test", "cli", "--test", "servers"],
+        arguments: &["--test", "cli", "--test", "servers", "--test", "powertest"],
         filter: &["kills::", "--test-threads", "1"],
         env: |_| vec![("REDOLAB_KILLS", "20".to_owned())],
         ..PLAIN

@@ -1,100 +1,13 @@
 //! Kills (SIGKILL) inside the work of every command that makes something: each is shown to have hit
 //! inside it, and after the next start nothing is left.
-//!
-//! A command is stopped (SIGSTOP) once it has written a drawn number of bytes into what it made,
-//! and it is looked at before it is killed: it lives, and holds its work folder open. Nothing
-//! depends on how fast the machine is. `REDOLAB_KILLS` sets how many kills each command gets (2;
-//! the proof has 20), `REDOLAB_KILL_SEED` repeats the draws.
 
 use crate::harness::{Place, directories, entries, listed};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::inside::{self, Counter, Inside, existing, holds};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-/// Nothing takes as long, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// A command may have less to write than was drawn: the next try waits for less.
-const TRIES: u32 = 6;
 /// Drawn at most, where a log is written; and of what writes little.
 const BYTES_MAX: u64 = 48 << 20;
 const FEW_BYTES_MAX: u64 = 64 << 10;
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-/// Bytes that a process has written by calls, whatever became of them; `None` once it is gone.
-fn written(pid: u32) -> Option<u64> {
-    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "))?;
-    line.trim().parse().ok()
-}
-
-/// Files that a process has open below one of `folders`.
-fn holds(pid: u32, folders: &[PathBuf]) -> Vec<PathBuf> {
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten();
-    let links = open
-        .flatten()
-        .filter_map(|fd| std::fs::read_link(fd.path()).ok());
-    let below = |path: &PathBuf| folders.iter().any(|at| path.starts_with(at) && path != at);
-    links.filter(below).collect()
-}
-
-fn send(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).expect("our own child");
-}
-
-fn is_stopped(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, rest)| rest.starts_with('T'))
-}
-
-/// Kills a command inside its work, which is in `folders`: where it had written `after` bytes since
-/// it had something open there. What it held then; nothing where it ended before.
-fn kill_inside(place: &Place, arguments: &[&str], folders: &[PathBuf], after: u64) -> Vec<PathBuf> {
-    let mut command = place.command(arguments);
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let pid = child.id();
-    let until = Instant::now() + PATIENCE;
-    let mut began = None;
-    let held = loop {
-        assert!(Instant::now() < until, "{arguments:?} hangs");
-        if child.try_wait().expect("our own child").is_some() {
-            return Vec::new();
-        }
-        if began.is_none() && !holds(pid, folders).is_empty() {
-            began = written(pid);
-        }
-        let reached =
-            began.is_some_and(|began| written(pid).is_some_and(|now| now >= began + after));
-        if reached {
-            send(&child, Signal::STOP);
-            while !is_stopped(pid) && child.try_wait().expect("our own child").is_none() {
-                std::thread::yield_now();
-            }
-            let held = holds(pid, folders);
-            if !held.is_empty() {
-                break held;
-            }
-            // Between two things that it makes: a little later.
-            send(&child, Signal::CONT);
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    };
-    assert!(is_stopped(pid), "it lives, and is inside its work");
-    child.kill().expect("our own child");
-    child.wait().expect("our own child");
-    held
-}
 
 /// Folders without anything of redolab's, an archive that is whole excepted.
 fn expect_nothing_left(folders: &[PathBuf], what: &str) {
@@ -122,32 +35,21 @@ fn kill_within(
     next: &[&[&str]],
     most: u64,
 ) {
-    let seed = number("REDOLAB_KILL_SEED", u64::from(std::process::id()));
-    let kills = number("REDOLAB_KILLS", 2);
-    println!("REDOLAB_KILL_SEED={seed} {}", arguments.join(" "));
-    let mut state = seed;
-    for kill in 0..kills {
-        let mut after = measure::workload::split_mix(&mut state) % most;
-        let mut held = Vec::new();
-        for _ in 0..TRIES {
-            held = kill_inside(place, arguments, folders, after);
-            if !held.is_empty() {
-                break;
-            }
-            after /= 8;
-        }
-        let what = format!("kill {kill} of {arguments:?} after {after} bytes: {held:?}");
-        println!("{what}");
-        assert!(!held.is_empty(), "{what}: no kill was inside the work");
+    let inside = Inside {
+        seen: &|pid| holds(pid, folders),
+        counter: Counter::Written,
+        most,
+    };
+    inside::kill_often(&|| place.command(arguments), &inside, &|what| {
         let is_left = folders.iter().any(|folder| !entries(folder).is_empty());
         assert!(is_left, "{what}: nobody could clean up");
         for arguments in next {
             let done = place.run(arguments);
             assert!(matches!(done.code, Some(0 | 3 | 4)), "{what}: {done:?}");
         }
-        expect_nothing_left(folders, &what);
-        expect_sound(place, &what);
-    }
+        expect_nothing_left(folders, what);
+        expect_sound(place, what);
+    });
 }
 
 /// No run of the store is falsely complete, or damaged.
@@ -296,49 +198,85 @@ fn nodes_and_stripes_leave_nothing() {
     );
 }
 
-/// Files that are exported, redacted or imported are whole, or are not there.
+/// A run that is imported is whole, or is not there.
 #[test]
 fn an_import_that_is_killed_leaves_no_part_of_a_run() {
     let place = Place::new();
-    let trace = place.path().join("trace.csv");
-    let mut lines = String::from("wait event,us\n");
+    let (trace, short) = (
+        place.path().join("trace.csv"),
+        place.path().join("short.csv"),
+    );
+    let mut lines = String::from("count,elapsed\n");
     for line in 0..400_000 {
-        lines.push_str(&format!("log file parallel write,{}\n", 100 + line % 900));
-    }
-    std::fs::write(&trace, lines).expect("written");
-    place.store_a_run();
-    let trace = text(&trace);
-    let (seed, kills) = (u64::from(std::process::id()), number("REDOLAB_KILLS", 2));
-    println!("seed {seed}");
-    let mut state = seed;
-    for kill in 0..kills {
-        let mut child = place
-            .command(&["import", &trace])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("starts");
-        // Inside: it has read a drawn part of the file.
-        let part = measure::workload::split_mix(&mut state) % (8 << 20);
-        let read = |pid: u32| {
-            let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-            let line = io.lines().find_map(|line| line.strip_prefix("rchar: "));
-            line.and_then(|line| line.trim().parse::<u64>().ok())
-        };
-        let opened = |pid: u32| !holds(pid, &[place.path().to_owned()]).is_empty();
-        while child.try_wait().expect("our own child").is_none() {
-            if opened(child.id()) && read(child.id()).is_some_and(|read| read >= part) {
-                break;
-            }
+        if line == 1000 {
+            std::fs::write(&short, &lines).expect("written");
         }
-        let inside = child.try_wait().expect("our own child").is_none();
-        child.kill().expect("our own child");
-        child.wait().expect("our own child");
-        println!("kill {kill} after {part} bytes, inside: {inside}");
-        expect_sound(&place, "an import");
-        let temporary = entries(&place.store)
-            .into_iter()
-            .find(|name| name.starts_with(".tmp-"));
-        assert_eq!(temporary, None);
+        lines.push_str(&format!("1,{}\n", 100 + line % 900));
     }
+    std::fs::write(&trace, &lines).expect("written");
+    place.store_a_run();
+    let folders = [trace.clone(), place.store.clone()];
+    let reads = |pid| -> Vec<PathBuf> {
+        let held = holds(pid, &[place.path().to_owned()]);
+        held.into_iter()
+            .filter(|path| folders.iter().any(|at| path.starts_with(at)))
+            .collect()
+    };
+    let inside = Inside {
+        seen: &reads,
+        counter: Counter::Read,
+        most: lines.len() as u64,
+    };
+    let (trace, short) = (text(&trace), text(&short));
+    inside::kill_often(&|| place.command(&["import", &trace]), &inside, &|what| {
+        let is_part = |name: &String| name.starts_with(".tmp-");
+        let runs = entries(&place.store)
+            .into_iter()
+            .filter(|name| !is_part(name))
+            .count();
+        place.run(&["import", &short]).expect(0, &[]);
+        let left = entries(&place.store);
+        assert_eq!(left.len(), runs + 1, "{what}: {left:?}");
+        assert!(!left.iter().any(is_part), "{what}: {left:?}");
+        expect_sound(&place, what);
+    });
+}
+
+/// While it reads the counters of devices, and while it writes the files of a kit.
+#[test]
+fn a_collection_that_is_killed_leaves_nothing_in_its_way() {
+    let place = Place::new();
+    let (disks, kit) = (place.path().join("disks"), place.path().join("kit"));
+    let collect = ["collect", "linux", "-o", "disks", "--time"];
+    let inside = Inside {
+        seen: &|_| existing(&disks),
+        counter: Counter::Read,
+        most: FEW_BYTES_MAX,
+    };
+    let long = [&collect[..], &["100s"]].concat();
+    inside::kill_often(&|| place.command(&long), &inside, &|what| {
+        assert_eq!(entries(&disks), [""; 0], "{what}");
+        place.run(&[&collect[..], &["1s"]].concat()).expect(0, &[]);
+        assert_eq!(entries(&disks), ["iostat.txt"], "{what}");
+        std::fs::remove_dir_all(&disks).expect("removes");
+    });
+    let oracle = ["collect", "oracle", "-o", "kit"];
+    place.run(&oracle).expect(0, &[]);
+    let whole = entries(&kit);
+    std::fs::remove_dir_all(&kit).expect("removes");
+    let inside = Inside {
+        // Some of its files are there, and others are not.
+        seen: &|_| match kit.exists().then(|| entries(&kit)).unwrap_or_default() {
+            some if some.is_empty() || some == whole => Vec::new(),
+            some => some.into_iter().map(PathBuf::from).collect(),
+        },
+        counter: Counter::Written,
+        most: 4 << 10,
+    };
+    inside::kill_often(&|| place.command(&oracle), &inside, &|what| {
+        place.run(&oracle).expect(0, &[]);
+        assert_eq!(entries(&kit), whole, "{what}");
+        place.run(&oracle).expect(2, &["never replaced"]);
+        std::fs::remove_dir_all(&kit).expect("removes");
+    });
 }

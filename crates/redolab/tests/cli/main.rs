@@ -27,6 +27,8 @@ mod harness;
 mod import;
 mod input;
 mod inputs;
+#[expect(dead_code, reason = "what tests of servers need")]
+mod inside;
 mod inspect;
 mod interchange;
 mod interrupted;

@@ -12,6 +12,10 @@ mod evidence;
 #[path = "../../../redo/tests/crash_power_cuts/fuse.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod fuse;
+#[path = "../cli/inside.rs"]
+#[expect(dead_code, reason = "what tests of collections need")]
+mod inside;
+mod kills;
 mod namespaces;
 mod network;
 #[path = "../../../redo/tests/crash_power_cuts/program.rs"]

@@ -9,6 +9,9 @@ mod foreign;
 #[expect(dead_code, reason = "what tests of devices need")]
 mod harness;
 mod hostile;
+#[path = "../cli/inside.rs"]
+#[expect(dead_code, reason = "what tests of files need")]
+mod inside;
 mod kills;
 mod limits;
 mod mariadb;
