@@ -8,8 +8,8 @@
 //! what the log buffer holds (`cli::limits`). The kernel counts what is written at once: redo whose
 //! flush is deferred would be counted twice if it were charged when it is durable.
 //!
-//! What a server writes asks for nothing and is seen in the kernel's count alone: the row ends
-//! ahead of its share by what was written between two looks.
+//! What a server writes asks for nothing and is seen in the kernel's count alone: where it writes
+//! so much between two looks that the tail would not hold it, the row ends earlier.
 //!
 //! What it must not know: what a row is for, and how shares are made.
 
@@ -60,11 +60,14 @@ pub struct Meter {
     until_look: AtomicU64,
     /// The target is a server, whose writes only the kernel counts.
     server: AtomicBool,
-    /// Bytes ahead of its share at which the row of a server ends.
+    /// Its tail, what was used at the last look, and bytes by which it ends earlier.
+    tail: AtomicU64,
+    seen: AtomicU64,
     ahead: AtomicU64,
 }
 
-/// The row of a server ends so many of the largest steps between two looks ahead of its share.
+/// The row of a server ends so many of the largest steps between two looks before its share is
+/// used.
 const LOOKS_AHEAD: u64 = 2;
 /// A warm-up uses at most this part of a row's share, as a divisor; and so does the time between
 /// it and the measured time of what is left then.
@@ -95,6 +98,8 @@ impl Meter {
             stopped: AtomicBool::new(false),
             until_look: AtomicU64::new(0),
             server: AtomicBool::new(false),
+            tail: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
         }
     }
@@ -149,8 +154,11 @@ impl Meter {
     /// A row begins.
     pub fn begin(&self, control: &Arc<Control>) {
         self.budget.compare();
-        self.ahead.store(0, Ordering::SeqCst);
         let (used, share) = (self.budget.used(), lock(&self.share).take());
+        let tail = share.map_or(0, |(_, tail)| tail);
+        self.tail.store(tail, Ordering::SeqCst);
+        self.seen.store(used, Ordering::SeqCst);
+        self.ahead.store(0, Ordering::SeqCst);
         let at = |part: u64| used.saturating_add(part);
         let limits = share.map(|(share, tail)| share.saturating_sub(tail));
         let (end, warm) = limits.map_or((u64::MAX, u64::MAX), |part| {
@@ -231,11 +239,12 @@ impl Meter {
         if self.end_at.load(Ordering::Relaxed) == u64::MAX {
             return None;
         }
-        let before = self.budget.used();
         self.budget.compare();
         if self.server.load(Ordering::Relaxed) {
-            let step = self.budget.used().saturating_sub(before);
-            let ahead = step.saturating_mul(LOOKS_AHEAD);
+            let used = self.budget.used();
+            let step = used.saturating_sub(self.seen.swap(used, Ordering::Relaxed));
+            let tail = self.tail.load(Ordering::Relaxed);
+            let ahead = step.saturating_mul(LOOKS_AHEAD).saturating_sub(tail);
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }
         self.end_row_if_used(now_ns)
@@ -391,6 +400,33 @@ mod tests {
         meter.written(&write(1, 80));
         assert_eq!((meter.ended_ns(), meter.has_stopped()), (None, true));
         assert!(control.stop.load(Ordering::SeqCst));
+    }
+
+    /// A server writes between two looks what nobody asked for.
+    #[test]
+    fn the_row_of_a_server_ends_earlier_where_its_steps_exceed_the_tail() {
+        let row = |step: u64| {
+            let meter = Meter::new(large_budget());
+            meter.set_server();
+            meter.allow(1000 * 4096, 100 * 4096);
+            meter.begin(&Arc::new(Control::new(None)));
+            (1..=1000).find(|at| {
+                meter.budget().charge(step * 4096);
+                meter.look(*at).is_some()
+            })
+        };
+        assert_eq!(
+            row(10),
+            Some(90),
+            "900 of 1,000 pages, and the tail holds ten steps"
+        );
+        assert_eq!(row(50), Some(18));
+        assert_eq!(row(100), Some(8), "the tail holds one step");
+        assert_eq!(
+            row(300),
+            Some(2),
+            "600 pages, 300 more than the next step would leave"
+        );
     }
 
     #[test]

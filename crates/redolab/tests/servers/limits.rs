@@ -155,7 +155,7 @@ fn drawn(mut seed: u64, target: &str) -> (Vec<String>, u64) {
         limit_mib += 500;
         all.extend(["--ramp-up", "500ms"]);
     } else {
-        let records = ["1", "25", "64"][next(3) as usize];
+        let records = ["1", "25", "50"][next(3) as usize];
         all.extend([
             "--warmup",
             ["0", "1s"][next(2) as usize],
@@ -163,7 +163,7 @@ fn drawn(mut seed: u64, target: &str) -> (Vec<String>, u64) {
             records,
         ]);
         match next(4) {
-            0 => all.extend(["--commit-write", "nowait-batch"]),
+            0 if driver == 0 => all.extend(["--commit-write", "nowait-batch"]),
             1 => all.extend(["--rate", "2000"]),
             _ => {}
         }

@@ -20,8 +20,9 @@ use std::time::Duration;
 
 /// What a server writes after its row was ended: new files of redo, pages, the last transactions.
 const TAIL_BYTES: u64 = 64 << 20;
-/// A row is left out that has not this much beside its tail and its least commits.
-const LEAST_BYTES: u64 = 32 << 20;
+/// A row is left out that has not this much beside its tail and its least commits: a new file of
+/// redo, of 16 MiB, may be written at once in the warm-up, whose part is a quarter.
+const LEAST_BYTES: u64 = 64 << 20;
 /// A transaction writes its redo, the same again for new files of redo, and pages.
 const WRITTEN_PER_REDO: u64 = 4;
 /// And so much at least: whole blocks of redo, and whole pages that it changes.
