@@ -1,7 +1,7 @@
 //! Kills (SIGKILL) that are shown to have hit a command inside its work.
 //!
-//! A command is stopped (SIGSTOP) once a counter of it has grown by a drawn number since its work was
-//! first seen, and it is looked at before it is killed: it lives, and the work is
+//! A command is stopped (SIGSTOP) once a counter of it has grown by a drawn number since its work
+//! was first seen, and it is looked at before it is killed: it lives, and the work is
 //! still seen. Nothing depends on how fast the machine is. `REDOLAB_KILLS` sets how many kills each
 //! command gets (2; the proof has 20), `REDOLAB_KILL_SEED` repeats the draws.
 
@@ -147,8 +147,8 @@ pub fn kill_often(command: &dyn Fn() -> Command, inside: &Inside<'_>, then: &dyn
     draw_often(inside.most, &once, then);
 }
 
-/// Calls `kill` so often, with numbers that are drawn below `most`, until it was inside the work, and
-/// `then` after each, with what was done.
+/// Calls `kill` so often, with numbers that are drawn below `most`, until it was inside the work,
+/// and `then` after each, with what was done.
 pub fn draw_often(most: u64, kill: &dyn Fn(u64) -> Vec<PathBuf>, then: &dyn Fn(&str)) {
     let seed = number("REDOLAB_KILL_SEED", u64::from(std::process::id()));
     println!("REDOLAB_KILL_SEED={seed}");

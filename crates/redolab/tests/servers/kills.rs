@@ -51,7 +51,8 @@ const OF_MARIADB: [State; 3] = [
     State::Filled("server-data/cluster/server.pid"),
 ];
 
-/// States of a load: of PostgreSQL it has written redo, of MariaDB there are a first and a last table.
+/// States of a load: of PostgreSQL it has written redo, of MariaDB there are a first and a last
+/// table.
 const OF_POSTGRES_LOAD: [State; 2] = [
     State::Files("server-data/cluster/pg_wal", 4),
     State::Files("server-data/cluster/pg_wal", 6),
