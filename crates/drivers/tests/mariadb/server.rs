@@ -1,5 +1,8 @@
 //! Servers for tests.
 
+#[path = "../postgres/template.rs"]
+mod template;
+
 use drivers::mariadb::{MariadbEnvironment, open};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverSession, OpenedTarget, SessionLoad};
@@ -69,6 +72,22 @@ fn run(daemon: &Path, folder: &Path, port: u16, options: &[String]) -> Child {
         .expect("mariadbd runs")
 }
 
+/// Makes the data of a server in `folder`.
+fn initialise(install: &Path, folder: &Path) {
+    let data = format!("--datadir={}", folder.join("data").display());
+    let made = unprivileged(install)
+        .args(["--no-defaults", "--skip-test-db"])
+        .args(["--auth-root-authentication-method=normal", &data])
+        // A server that starts removes temporary tables of others.
+        .env("TMPDIR", folder)
+        .current_dir(folder)
+        .output()
+        .expect("mariadb-install-db runs");
+    let text = [made.stdout, made.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(made.status.success(), "{text}");
+}
+
 impl TestServer {
     /// Starts a server with these options and a user who may use schemas of redolab; `None`, with
     /// the reason printed, where there is none.
@@ -97,18 +116,8 @@ impl TestServer {
             let id = UNPRIVILEGED.parse().ok();
             std::os::unix::fs::chown(folder.path(), id, id).expect("owned by nobody");
         }
-        let data = format!("--datadir={}", folder.path().join("data").display());
-        let made = unprivileged(&install)
-            .args(["--no-defaults", "--skip-test-db"])
-            .args(["--auth-root-authentication-method=normal", &data])
-            // A server that starts removes temporary tables of others.
-            .env("TMPDIR", folder.path())
-            .current_dir(folder.path())
-            .output()
-            .expect("mariadb-install-db runs");
-        let text = [made.stdout, made.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        assert!(made.status.success(), "{text}");
+        let data = folder.path().join("data");
+        template::data(&daemon, &data, || initialise(&install, folder.path()));
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
         drop(probe);

@@ -2,6 +2,8 @@
 
 #[path = "programs.rs"]
 pub mod programs;
+#[path = "template.rs"]
+mod template;
 
 use drivers::postgres::{ClientEnvironment, open};
 use measure::Nanos;
@@ -47,6 +49,31 @@ fn run(bin: &Path, folder: &Path, settings: &[String]) -> Child {
         .expect("postgres runs")
 }
 
+/// Makes a cluster.
+fn initialise(bin: &Path, data: &Path, folder: &Path) {
+    let made = unprivileged(&bin.join("initdb"))
+        .args([
+            "-N",
+            "-A",
+            "trust",
+            "-U",
+            "redo",
+            "--locale=C",
+            "-E",
+            "UTF8",
+            "-D",
+        ])
+        .arg(data)
+        .current_dir(folder)
+        .output()
+        .expect("initdb runs");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}
+
 impl TestServer {
     /// Starts a server with settings, and lines of its pg_hba.conf before `local all all trust`;
     /// `None`, with the reason printed, where there is none.
@@ -80,27 +107,8 @@ impl TestServer {
             std::os::unix::fs::chown(folder.path(), id, id).expect("owned by nobody");
         }
         let data = folder.path().join("data");
-        let made = unprivileged(&bin.join("initdb"))
-            .args([
-                "-N",
-                "-A",
-                "trust",
-                "-U",
-                "redo",
-                "--locale=C",
-                "-E",
-                "UTF8",
-                "-D",
-            ])
-            .arg(&data)
-            .current_dir(folder.path())
-            .output()
-            .expect("initdb runs");
-        assert!(
-            made.status.success(),
-            "{}",
-            String::from_utf8_lossy(&made.stderr)
-        );
+        let make = || initialise(&bin, &data, folder.path());
+        template::data(&bin.join("initdb"), &data, make);
         let hba = format!("{hba}\nlocal all all trust\nhost all redo 127.0.0.1/32 trust\n");
         std::fs::write(data.join("pg_hba.conf"), hba).expect("written");
         for file in files {
