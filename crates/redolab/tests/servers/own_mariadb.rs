@@ -267,7 +267,7 @@ fn what_cannot_be_made_is_refused_with_what_to_do() {
             "the server uses 3 instead",
         ),
         (&["--workload", "LGWR-THR"], 2, "no equivalent"),
-        (&["--max-write", "8G"], 2, "--max-write"),
+        (&["--max-write", "8M"], 2, "--max-write"),
     ];
     for (more, code, words) in refused {
         let arguments = MARIADB.command(&target, &[more, &SMALL].concat());

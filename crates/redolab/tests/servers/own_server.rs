@@ -153,7 +153,7 @@ fn what_cannot_be_made_is_refused_with_what_to_do() {
             1,
             "no_such_setting",
         ),
-        (&["--max-write", "8G"], 2, "--max-write"),
+        (&["--max-write", "8M"], 2, "--max-write"),
         (&["--log-groups", "4"], 2, "redolab's own log"),
     ];
     for (more, code, words) in refused {
