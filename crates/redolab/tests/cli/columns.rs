@@ -4,10 +4,18 @@
 use crate::harness::{Done, Place};
 use serde_json::Value;
 
-/// A run that took no device, with enough commits for a 99th percentile.
+/// A run that took no device, with enough commits for a percentile of 99.9.
 fn run(place: &Place, more: &[&str]) -> Done {
     let common = [
-        "run", "--null", "--jobs", "2", "--time", "300ms", "--warmup", "0", "-q",
+        "run",
+        "--null",
+        "--jobs",
+        "2",
+        "--commits",
+        "30000",
+        "--warmup",
+        "0",
+        "-q",
     ];
     let done = place.run(&[&common[..], more].concat());
     done.expect(0, &[]);

@@ -198,7 +198,12 @@ fn expect_no_rest_of_a_load(address: &str, schemas: &dyn Fn() -> Vec<String>) {
     inside::kill_often(&|| place.command(&load), &inside, &|what| {
         assert_eq!(schemas(), ["redolab_tprocc"], "{what}");
         let run = ["tprocc", "run", "--url", address, "--users", "1"];
-        place.run(&run).expect(2, &["did not end"]);
+        let short = ["--time", "1s", "--ramp-up", "100ms"];
+        let done = place.run(&[&run[..], &short].concat());
+        // The server may end the last statement of a client that was killed: the load is whole.
+        if done.code != Some(0) {
+            done.expect(2, &["did not end"]);
+        }
         tprocc("drop").expect(0, &["Removed the schema"]);
         assert_eq!(schemas(), [""; 0], "{what}");
     });
