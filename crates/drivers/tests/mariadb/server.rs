@@ -1,6 +1,10 @@
 //! Servers for tests.
 
 #[path = "../postgres/template.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a program may have servers of both products"
+)]
 mod template;
 
 use drivers::mariadb::{MariadbEnvironment, open};

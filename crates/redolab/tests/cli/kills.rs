@@ -266,9 +266,14 @@ fn a_collection_that_is_killed_leaves_nothing_in_its_way() {
     std::fs::remove_dir_all(&kit).expect("removes");
     let inside = Inside {
         // Some of its files are there, and others are not.
-        seen: &|_| match kit.exists().then(|| entries(&kit)).unwrap_or_default() {
-            some if some.is_empty() || some == whole => Vec::new(),
-            some => some.into_iter().map(PathBuf::from).collect(),
+        seen: &|_| {
+            let some = if kit.exists() {
+                entries(&kit)
+            } else {
+                Vec::new()
+            };
+            let some = if some == whole { Vec::new() } else { some };
+            some.into_iter().map(PathBuf::from).collect()
         },
         counter: Counter::Written,
         most: 4 << 10,
