@@ -65,7 +65,7 @@ fn what_loses_commits_never_wins_over_what_is_not_known_to() {
         assert_eq!((decision.outcome, decision.winner), want, "{decision:?}");
         assert_eq!((answer.outcome, answer.winner), want, "{answer:?}");
         assert_eq!(answer.faster, Some(1));
-        // No word of a proof stands alone, and these verdicts have no more.
+        // These verdicts do not say what their proof rests on, and the output says so.
         let words = |durability: Durability| match durability {
             Tested => String::from("tested (number of cuts not known)"),
             Declared => String::from("declared (by whom is not known)"),
