@@ -9,7 +9,7 @@ mod socket;
 mod url;
 
 pub use password::{Password, remember};
-pub use socket::{CONNECT_MAX, EXCHANGE_MAX, LEAST_WAIT, Socket, SocketError, connect_tcp};
+pub use socket::{CONNECT_MAX, LocalPeer, Socket, SocketError};
 pub use url::{UrlParts, encoded};
 
 use measure::run::DatabaseFacts;

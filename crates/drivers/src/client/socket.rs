@@ -5,11 +5,13 @@
 //!
 //! What it must not know: what the bytes mean.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
-use std::io::{self, ErrorKind, Read, Write};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, sockopt};
+use std::io::{self, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,11 +25,11 @@ const ADDRESS_MAX: usize = 107;
 pub const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// Bytes that are accepted from a server in one exchange: redolab asks for nothing that is near to
 /// it.
-pub const EXCHANGE_MAX: usize = 16 << 20;
+const EXCHANGE_MAX: usize = 16 << 20;
 /// The longest wait when a connection is closed.
 const FAREWELL: Duration = Duration::from_millis(100);
 /// No time at all would be no limit.
-pub const LEAST_WAIT: Duration = Duration::from_millis(1);
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// What goes wrong with a connection.
 #[derive(Debug, Error)]
@@ -50,6 +52,29 @@ pub enum SocketError {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// What this machine knows of the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalPeer {
+    /// The process that listens on a Unix socket.
+    Listener(i32),
+    /// Ports of a connection through the loopback interface.
+    Ports {
+        /// That of this process.
+        own: u16,
+        /// That of the server.
+        server: u16,
+    },
 }
 
 /// A connection, and what arrived on it and was not taken yet.
@@ -87,7 +112,7 @@ fn short_path(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
 ///
 /// # Errors
 /// No server is reachable there.
-pub fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
+fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -110,8 +135,6 @@ impl Socket {
     pub fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<Socket> {
         let deadline = Instant::now() + patience.min(CONNECT_MAX);
         let stream = connect_tcp(host, port, deadline)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
         Ok(Socket::of(Stream::Tcp(stream), deadline, patience))
     }
 
@@ -155,6 +178,31 @@ impl Socket {
         matches!(self.stream, Stream::Unix(_))
     }
 
+    /// Whether nothing but this machine sees what is sent.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|at| at.ip().is_loopback()),
+            Stream::Unix(_) => true,
+        }
+    }
+
+    /// How the other end is known to this machine; `None` where it may be on another one.
+    #[must_use]
+    pub fn local_peer(&self) -> Option<LocalPeer> {
+        match &self.stream {
+            Stream::Tcp(stream) if self.is_local() => Some(LocalPeer::Ports {
+                own: stream.local_addr().ok()?.port(),
+                server: stream.peer_addr().ok()?.port(),
+            }),
+            Stream::Tcp(_) => None,
+            Stream::Unix(stream) => {
+                let peer = sockopt::socket_peercred(stream).ok()?;
+                Some(LocalPeer::Listener(peer.pid.as_raw_nonzero().get()))
+            }
+        }
+    }
+
     /// It is of no use any more: what arrives cannot be understood.
     pub fn give_up(&mut self) {
         self.is_broken = true;
@@ -179,40 +227,53 @@ impl Socket {
         self.is_new = true;
     }
 
-    /// Sets how long a call may wait. A connection that takes no limit has the one from before.
+    /// Sets how long a read may wait. A connection that takes no limit has the one from before.
     fn limit(&self, time: Duration) {
-        let fd = match &self.stream {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
-        };
-        for kind in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
-            let _ = sockopt::set_socket_timeout(fd, kind, Some(time));
-        }
+        let kind = sockopt::Timeout::Recv;
+        let _ = sockopt::set_socket_timeout(self.stream.fd(), kind, Some(time));
     }
 
-    /// Sends all of it. A server that is gone is noticed when its answer is read, because it may
+    /// Sends all of it. What arrives meanwhile is kept, because a server reads nothing while nobody
+    /// reads its answers. A server that is gone is noticed when its answer is read, because it may
     /// have written why it left.
     ///
     /// # Errors
-    /// The server accepts nothing, or the connection failed.
+    /// The server accepts nothing or answers without end, or the connection failed.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), SocketError> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let written = match &mut self.stream {
-                Stream::Tcp(stream) => stream.write(rest),
-                Stream::Unix(stream) => stream.write(rest),
-            };
-            match written {
+            match rustix::net::send(self.stream.fd(), rest, flags) {
                 Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_gone(&error) => return Ok(()),
-                Err(error) => return Err(self.broken(error)),
-            }
-            if !rest.is_empty() {
-                self.check_time()?;
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.wait_for_room()? => {}
+                Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::CONNABORTED) => break,
+                Err(error) => return Err(self.broken(error.into())),
             }
         }
         Ok(())
+    }
+
+    /// Waits until the server accepts more, and reads what has arrived by then. Whether the server
+    /// is still there.
+    fn wait_for_room(&mut self) -> Result<bool, SocketError> {
+        self.check_time()?;
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let limit = Timespec::try_from(left).ok();
+        let fd = self.stream.fd();
+        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::OUT)];
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(self.broken(error.into())),
+        }
+        if !fds[0].revents().contains(PollFlags::IN) {
+            return Ok(true);
+        }
+        match self.fill() {
+            Ok(()) => Ok(true),
+            Err(SocketError::Closed) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// What arrived and was not taken.
@@ -277,15 +338,9 @@ impl Socket {
         if self.is_broken {
             return;
         }
-        let limited = match &self.stream {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(FAREWELL)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(FAREWELL)),
-        };
-        if limited.is_ok() {
-            self.deadline = Instant::now() + FAREWELL;
-            // The server notices the end of the connection, too.
-            let _ = self.send(bytes);
-        }
+        self.deadline = Instant::now() + FAREWELL;
+        // The server notices the end of the connection, too.
+        let _ = self.send(bytes);
     }
 
     fn check_time(&mut self) -> Result<(), SocketError> {

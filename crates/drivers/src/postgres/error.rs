@@ -3,7 +3,7 @@
 //! Invariants: text from the server is untrusted and is made harmless here, and no message contains
 //! a password.
 
-use crate::client::harmless_message;
+use crate::client::{SocketError, harmless_message};
 use measure::driver::DriverError;
 use std::fmt;
 use std::io;
@@ -133,6 +133,17 @@ pub enum PostgresError {
     /// The connection failed.
     #[error("the connection to the server failed: {0}")]
     Io(#[from] io::Error),
+}
+
+impl From<SocketError> for PostgresError {
+    fn from(error: SocketError) -> PostgresError {
+        match error {
+            SocketError::Closed => PostgresError::Closed(""),
+            SocketError::TimedOut(patience) => PostgresError::TimedOut(patience),
+            SocketError::Endless => PostgresError::Protocol("it sends without end"),
+            SocketError::Io(error) => PostgresError::Io(error),
+        }
+    }
 }
 
 impl PostgresError {

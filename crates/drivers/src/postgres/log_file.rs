@@ -5,7 +5,7 @@
 
 use super::connection::Connection;
 use super::error::PostgresError;
-use super::wire::LocalPeer;
+use crate::client::LocalPeer;
 use device::open_flags;
 use measure::words::sanitize;
 use std::fs::read_to_string;

@@ -19,7 +19,7 @@ pub const ON_POSTGRES: DriverKind = DriverKind {
         products: &["tprocc-postgres"],
         accepts,
         footprint_bytes: |plan| with_tables(plan, crate::postgres::managed::footprint_bytes),
-        making_bytes: |plan| loaded(plan, crate::postgres::managed::making_bytes),
+        making_bytes: |plan| loaded(plan, crate::postgres::managed::making_bytes, POSTGRES_LOAD),
         make: |plan, folders| make(plan, folders, "tprocc-postgres", postgres::make),
     }),
     ..super::KIND
@@ -32,7 +32,7 @@ pub const ON_MARIADB: DriverKind = DriverKind {
         products: &["tprocc-mariadb"],
         accepts,
         footprint_bytes: |plan| with_tables(plan, crate::mariadb::managed::footprint_bytes),
-        making_bytes: |plan| loaded(plan, crate::mariadb::managed::making_bytes),
+        making_bytes: |plan| loaded(plan, crate::mariadb::managed::making_bytes, MARIADB_LOAD),
         make: |plan, folders| make(plan, folders, "tprocc-mariadb", mariadb::make),
     }),
     ..super::KIND
@@ -42,10 +42,12 @@ pub const ON_MARIADB: DriverKind = DriverKind {
 pub const WAREHOUSES: &str = "warehouses";
 /// A warehouse with its indexes.
 const WAREHOUSE_BYTES: u64 = 130 << 20;
-/// What loading a warehouse writes: rows, indexes, their redo, and new files of redo, which are
-/// written once before. One warehouse on PostgreSQL 15 took 490 MiB, on MariaDB 10.11 75 MiB
-/// (2026-11-26).
-const LOADING_BYTES: u64 = 576 << 20;
+/// What loading a warehouse on PostgreSQL writes: rows, indexes, their redo, and new files of redo,
+/// which are written once before. One warehouse on PostgreSQL 15 took 490 MiB (2026-11-26).
+const POSTGRES_LOAD: u64 = 576 << 20;
+/// The same on MariaDB, which keeps pages in memory: 75 MiB of redo and pages on 10.11
+/// (2026-11-26), and each page may be written twice.
+const MARIADB_LOAD: u64 = 160 << 20;
 /// Room for what the transactions of a run add.
 const GROWTH_BYTES: u64 = 1 << 30;
 /// Seed of the rows.
@@ -88,10 +90,10 @@ fn with_tables(plan: &ManagedPlan, of: fn(&ManagedPlan) -> [u64; 2]) -> [u64; 2]
 /// Starts a server of a plan in its folders.
 type StartServer = fn(&ManagedPlan, &ManagedFolders) -> Result<Box<dyn TprocCServer>, DriverError>;
 
-/// Bytes that making a server and loading its tables writes.
-fn loaded(plan: &ManagedPlan, of: fn(&ManagedPlan) -> u64) -> u64 {
+/// Bytes that making a server and loading its tables writes, `each` for a warehouse.
+fn loaded(plan: &ManagedPlan, of: fn(&ManagedPlan) -> u64, each: u64) -> u64 {
     let warehouses = options(plan).map_or(1, |options| options.warehouses);
-    let tables = LOADING_BYTES.saturating_mul(warehouses.into());
+    let tables = each.saturating_mul(warehouses.into());
     of(&of_server(plan)).saturating_add(tables)
 }
 
