@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use waits::RowWaits;
-use warm_up::{begin_events, open_window};
+use warm_up::begin_events;
 use workers::worker_work;
 
 /// Bytes of pseudo-random payload that sessions share.
@@ -221,15 +221,16 @@ fn measure(
     let driver = &*lab.target.driver;
     let clock = driver.clock();
     let control = &*shared.control;
-    let (mut from, mut opened) = (started, begun);
+    let (mut from, mut edge, mut counts_late) = (started, begun, false);
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
-        warm_up::warm_up(lab, spec, control, started)?;
-        (from, opened) = open_window(lab, number, spec, control, started);
-        window = lab.sampler.begin();
+        let opened = warm_up::open(lab, number, spec, control, started)?;
+        (from, edge, window, counts_late) =
+            (opened.from, opened.edge, opened.counts, opened.counts_late);
     }
     let before = driver.counters();
     let mut all = Collected::new(clock, from, begun);
+    all.counts_late = counts_late;
     all.waits = RowWaits::begin(lab);
     let end = from.plus(spec.time);
     let mut last = from;
@@ -251,7 +252,7 @@ fn measure(
             now = spec.commits.map_or(now.min(end), |_| now);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
-            all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
+            all.ends = [edge, WindowEdge::read(clock, now, &lab.target.recorder)];
             all.waits.end();
             let observed = lab.sampler.end(window);
             let counters = driver.counters();

@@ -25,6 +25,8 @@ pub struct Evidence {
     /// What the device counted in the same window; `None` where it could not be read (anonymous,
     /// network and FUSE file systems).
     pub counted: Option<DiskStats>,
+    /// The counting began after the first writes that are needed.
+    pub counts_late: bool,
     /// The kernel believes the device's cache volatile, and so passes flushes on.
     pub declares_cache: Option<bool>,
     /// The log's durable writes may go out as forced unit access, which no counter shows.
@@ -37,17 +39,31 @@ pub struct Evidence {
     pub nfs: Option<NfsRequests>,
 }
 
-/// The audit's outcome.
-#[must_use]
-pub fn audit(evidence: &Evidence) -> FlushAudit {
-    let needed = evidence.needed;
-    let unavailable = |note: &str| FlushAudit {
+/// Nothing can be said, and why.
+fn unavailable(needed: u64, note: &str) -> FlushAudit {
+    FlushAudit {
         status: AuditStatus::Unavailable,
         needed,
         counted: None,
         nfs: None,
         note: note.to_owned(),
-    };
+    }
+}
+
+/// The audit's outcome.
+#[must_use]
+pub fn audit(evidence: &Evidence) -> FlushAudit {
+    let found = of_counts(evidence);
+    if found.status == AuditStatus::Missing && evidence.counts_late {
+        let note = "this machine was so busy that the counters were read after the row had begun";
+        return unavailable(evidence.needed, note);
+    }
+    found
+}
+
+fn of_counts(evidence: &Evidence) -> FlushAudit {
+    let needed = evidence.needed;
+    let unavailable = |note: &str| unavailable(needed, note);
     if let Some(sent) = evidence.nfs {
         return of_nfs(needed, sent);
     }
@@ -162,6 +178,7 @@ mod tests {
         let sound = Evidence {
             needed: 1000,
             counted: flushes(Some(1000)),
+            counts_late: false,
             declares_cache: Some(true),
             may_use_fua: false,
             background_pct: Some(0.2),
@@ -172,7 +189,7 @@ mod tests {
         let busy = Some(7.0);
         use AuditStatus::{LowerBound, Missing, Unavailable, Verified};
         type Change<'a> = &'a dyn Fn(&mut Evidence);
-        let table: [(&str, AuditStatus, Change<'_>); 17] = [
+        let table: [(&str, AuditStatus, Change<'_>); 19] = [
             ("sound", Verified, &|_| {}),
             ("a moment late", Verified, &|e| device(e, Some(990))),
             ("short", Missing, &|e| device(e, Some(989))),
@@ -194,6 +211,13 @@ mod tests {
             ("busy and short", Missing, &|e| {
                 e.background_pct = busy;
                 device(e, Some(10));
+            }),
+            ("short, and read late", Unavailable, &|e| {
+                e.counts_late = true;
+                device(e, Some(713));
+            }),
+            ("read late, with all of it", Verified, &|e| {
+                e.counts_late = true
             }),
             ("network", Unavailable, &|e| e.counted = None),
             ("old kernel", Unavailable, &|e| device(e, None)),

@@ -41,6 +41,8 @@ pub(super) struct Collected {
     pub(super) workers: Vec<WorkerWork>,
     /// What sessions waited for in the target's server.
     pub(super) waits: RowWaits,
+    /// The kernel's counts begin after the window.
+    pub(super) counts_late: bool,
     /// What was counted of TPROC-C before and after.
     pub(super) tproc_c: Option<(TprocCCounts, TprocCCounts)>,
     /// What the log's database writer and archiver did in the window.
@@ -72,6 +74,7 @@ impl Collected {
             learnt: None,
             workers: Vec::new(),
             waits: RowWaits::default(),
+            counts_late: false,
             tproc_c: None,
             log_life: None,
             conditions: Vec::new(),

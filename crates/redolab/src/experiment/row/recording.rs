@@ -41,7 +41,9 @@ pub(super) fn recording(
     made.nodes = node_records(lab, spec, all);
     add_observed(&mut made, lab, observed, &machine);
     let needed = all.background.flushes.max(all.checkpoint_flushes);
-    made.flush_audit = evidence(&made, lab, observed, needed).as_ref().map(audit);
+    made.flush_audit = evidence(&made, lab, observed, (needed, all.counts_late))
+        .as_ref()
+        .map(audit);
     made.run_queue = control.run_queue();
     made.arrivals = arrivals(shared, all);
     made.learning = learning(all);
@@ -177,7 +179,7 @@ fn evidence(
     made: &Recording,
     lab: &Lab<'_>,
     observed: &SampledWindow,
-    needed: u64,
+    (needed, counts_late): (u64, bool),
 ) -> Option<Evidence> {
     let TargetFacts::RedoLog(target) = lab.target.driver.facts() else {
         return None;
@@ -185,6 +187,7 @@ fn evidence(
     Some(Evidence {
         needed,
         counted: observed.total.disk,
+        counts_late,
         declares_cache: lab.declares_cache,
         may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: made.others_pct(),

@@ -108,6 +108,8 @@ pub(super) fn flush_audit(lab: &Lab<'_>, record: &ServerRecord) -> Option<FlushA
             flushes: Some(flushes),
             ..DiskStats::default()
         }),
+        // They are read before sessions begin.
+        counts_late: false,
         declares_cache: lab.declares_cache,
         may_use_fua: is_durable_by_writing(&facts),
         background_pct: None,

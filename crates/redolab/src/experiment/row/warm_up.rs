@@ -5,6 +5,7 @@ use super::{Control, Lab, Spec, await_until};
 use crate::experiment::Failure;
 use crate::experiment::planted::Lie;
 use crate::experiment::span::WindowEdge;
+use crate::observe::sampler::Window;
 use measure::{Clock, Nanos};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,14 +17,13 @@ const LEAD: Nanos = Nanos::from_millis(20);
 
 /// Lets sessions run unmeasured. In a closed loop under `--max-write` this ends early when it has
 /// used its part of the row's share.
-pub(super) fn warm_up(
-    lab: &Lab<'_>,
-    spec: &Spec,
-    control: &Control,
-    started: Nanos,
-) -> Result<(), Failure> {
+fn warm_up(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Result<(), Failure> {
     let until = started.plus(spec.warmup);
-    if spec.arrivals.is_some() || lab.target.meter.budget().limit().is_none() {
+    if spec.arrivals.is_some() {
+        // Its window opens by itself.
+        return await_until(lab, control, Nanos(until.0.saturating_sub(LEAD.0)));
+    }
+    if lab.target.meter.budget().limit().is_none() {
         return await_until(lab, control, until);
     }
     let clock = lab.target.driver.clock();
@@ -43,8 +43,38 @@ pub(super) fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos
     }
 }
 
+/// The measured window of a row, as it opens.
+pub(super) struct Opened {
+    pub(super) from: Nanos,
+    pub(super) edge: WindowEdge,
+    pub(super) counts: Window,
+    /// The kernel's counts begin after it, so they lack something of it: this machine was busy.
+    pub(super) counts_late: bool,
+}
+
+/// Warms up, and opens the window. The kernel's counts begin before it, since they are to have all
+/// that happens in it.
+pub(super) fn open(
+    lab: &Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+) -> Result<Opened, Failure> {
+    warm_up(lab, spec, control, started)?;
+    let counts = lab.sampler.begin();
+    let begun = lab.target.driver.clock().now();
+    let (from, edge) = open_window(lab, number, spec, control, started);
+    Ok(Opened {
+        from,
+        edge,
+        counts,
+        counts_late: begun > from,
+    })
+}
+
 /// Has transactions count from now on; those of an open loop do so by themselves. When that is.
-pub(super) fn open_window(
+fn open_window(
     lab: &Lab<'_>,
     number: usize,
     spec: &Spec,
