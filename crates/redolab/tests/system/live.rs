@@ -118,6 +118,7 @@ fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
     assert_eq!(others_pct(&disk, own), Some(0.0));
     let evidence = Evidence {
         needed: COMMITS,
+        counts_late: false,
         counted: Some(disk),
         declares_cache,
         may_use_fua: false,
