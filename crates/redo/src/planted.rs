@@ -152,6 +152,8 @@ pub enum Bug {
     UnendedUpdateCounts,
     /// Have an update of the control information wait for a member that hangs until it answers.
     UpdateWaitsForMember,
+    /// Have the copy of a member that returns wait for it, when it hangs, until it answers.
+    CopyWaitsForMember,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
     /// Write a place of the ring anew when the disk's write is complete, not when it is flushed.

@@ -6,124 +6,20 @@
 
 mod common;
 
+#[path = "common/hangs.rs"]
+mod hangs;
+
 #[path = "common/places.rs"]
 mod places;
 
 use common::{PATIENCE, until};
-use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Hang, Injection};
-use device::{FileSet, LogDevice, SyncMethod};
+use hangs::{Live, PATIENT, Rig, TestClock, patient};
 use measure::{Clock, Nanos};
-use places::{Places, commit, in_sync, try_open};
-use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
-use redo::{ArchiveMode, Error, Log, MemberLayout, Options};
+use places::{commit, in_sync};
+use redo::{ArchiveMode, Log};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
-
-/// By the clock of the test.
-const PATIENT: Duration = Duration::from_millis(40);
-
-/// A clock that goes on when a test says so.
-#[derive(Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Nanos {
-        Nanos(self.0.load(SeqCst))
-    }
-}
-
-impl TestClock {
-    fn go_on(&self, time: Duration) {
-        self.0.fetch_add(time.as_nanos() as u64, SeqCst);
-    }
-}
-
-/// The two devices of a member.
-struct Member {
-    redo: Arc<FaultDevice>,
-    control: Arc<FaultDevice>,
-}
-
-impl Member {
-    /// Both hang, that of the control information after so many calls.
-    fn hang(&self, after: usize) -> [Hang; 2] {
-        [self.redo.hang(0), self.control.hang(after)]
-    }
-}
-
-/// A log of two members, in cells of `cell`.
-struct Rig {
-    places: Places,
-    members: Vec<Member>,
-    cell: usize,
-}
-
-impl Rig {
-    fn new(cell: usize) -> Rig {
-        let places = Places::new(2);
-        Places::create(match cell {
-            1 => places.mirror(),
-            _ => places.race(),
-        });
-        let control = |member: usize| {
-            let control = [Paths::new(places.path(member)).control()];
-            let control = FileSet::open(&control, CONTROL_BYTES, SyncMethod::Buffered);
-            Arc::new(FaultDevice::new(Arc::new(control.expect("a control file"))))
-        };
-        let redo = places.devices().into_iter().enumerate();
-        let member = |(member, redo)| Member {
-            redo,
-            control: control(member),
-        };
-        let members = redo.map(member).collect();
-        Rig {
-            places,
-            members,
-            cell,
-        }
-    }
-
-    fn open(&self, options: Options) -> Log {
-        let each = self.members.iter().map(|member| {
-            let (redo, control) = (member.redo.clone(), member.control.clone());
-            (redo as Arc<dyn LogDevice>, control as Arc<dyn LogDevice>)
-        });
-        let layout = MemberLayout::devices(each.collect::<Vec<_>>(), self.cell);
-        let opened = Log::builder(layout).options(options).open();
-        opened.expect("a log").0
-    }
-
-    /// What is left without `lost` has every record from the checkpoint on to the last of so many
-    /// that were acknowledged, alone.
-    fn assert_kept(self, lost: usize, acknowledged: u32) {
-        let Rig { places, cell, .. } = self;
-        let gone = places.path(lost);
-        std::fs::rename(&gone, gone.with_extension("away")).expect("renamed");
-        let layout = match cell {
-            1 => places.mirror(),
-            _ => places.race(),
-        };
-        let (_log, recovery) = try_open(layout).expect("the lost one is known to be stale");
-        let mut next = None;
-        let read = recovery.recover(|rba, bytes| {
-            let (_, number) = common::whose(bytes);
-            assert!(next.is_none_or(|next| next == number), "{rba}");
-            next = Some(number + 1);
-            Ok::<(), Error>(())
-        });
-        read.expect("what was recovered is readable");
-        assert!(next.is_none_or(|next| next == acknowledged), "{next:?}");
-    }
-}
-
-fn patient(clock: &Arc<TestClock>) -> Options {
-    let options = common::options()
-        .member_patience(PATIENT)
-        .member_retry(None);
-    options.member_clock(Arc::clone(clock) as _)
-}
 
 /// Commits and reports while `update` hangs on a member, after so many calls of its control
 /// information; how long the commit waited, by the clock of the test.
@@ -180,7 +76,7 @@ fn a_member_that_hangs_in_an_update_is_waited_for_exactly_as_long_as_its_patienc
             .iter()
             .flat_map(|u| (0..4).map(move |after| (u, after)))
         {
-            let rig = Rig::new(cell);
+            let rig = Rig::new(2, cell);
             let waited = commit_beside(&rig, hung, after, update);
             let expected = if cell == 1 { PATIENT } else { Duration::ZERO };
             assert!(
@@ -196,7 +92,7 @@ fn a_member_that_hangs_in_an_update_is_waited_for_exactly_as_long_as_its_patienc
 #[test]
 fn an_update_of_an_idle_log_goes_on_without_a_member_that_hangs() {
     for (cell, hung) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
-        let rig = Rig::new(cell);
+        let rig = Rig::new(2, cell);
         let clock = Arc::new(TestClock::default());
         let log = rig.open(patient(&clock));
         commit(&log, 0..10);
@@ -219,7 +115,7 @@ fn an_update_of_an_idle_log_goes_on_without_a_member_that_hangs() {
 #[test]
 fn a_log_closes_without_a_member_that_hangs() {
     for (cell, hung) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
-        let rig = Rig::new(cell);
+        let rig = Rig::new(2, cell);
         let clock = Arc::new(TestClock::default());
         let log = rig.open(patient(&clock));
         commit(&log, 0..10);
@@ -268,18 +164,6 @@ fn hold_back(log: &Log, beside: Beside) {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-fn give_up(log: &Log, rig: &Rig, member: usize) {
-    rig.members[member].redo.inject(Injection {
-        target: FaultTarget::Write,
-        nth: 0,
-        fault: Fault::Errno(EIO),
-        for_good: true,
-    });
-    until("it is given up", || !in_sync(log)[member]);
-    rig.members[member].redo.heal();
-    until("it is copied", || log.members()[member].resilvering);
-}
-
 /// The longest commit while `hung` hangs for a while, on the system's clock.
 fn longest_commit(rig: &Rig, hung: usize, beside: Beside, patience: Duration) -> (Duration, u32) {
     let retry = (beside == Beside::Resilver).then_some(Duration::from_millis(1));
@@ -308,7 +192,9 @@ fn longest_commit(rig: &Rig, hung: usize, beside: Beside, patience: Duration) ->
         });
         until("it is in use", || next.load(SeqCst) > 20);
         if beside == Beside::Resilver {
-            give_up(&log, rig, hung);
+            rig.give_up(hung, || !in_sync(&log)[hung]);
+            let is_copied = || log.members()[hung].resilvering || in_sync(&log)[hung];
+            until("it is copied, or was", is_copied);
         }
         let hangs = rig.members[hung].hang(0);
         let before = next.load(SeqCst);
@@ -326,25 +212,21 @@ fn longest_commit(rig: &Rig, hung: usize, beside: Beside, patience: Duration) ->
     (worst, next.into_inner())
 }
 
-/// Commits go on while the hang goes on: that is certain. How soon is the machine's matter, so that
-/// the time is only printed, and bounded in the runs that `REDOLAB_HANGS` asks for.
+/// Commits go on while the hang goes on: that is certain.
 #[test]
 fn commits_go_on_while_a_member_hangs_whatever_the_log_does() {
-    let rounds = std::env::var("REDOLAB_HANGS").ok();
-    let rounds = rounds.map(|rounds| rounds.parse::<u32>().expect("a number"));
     let patience = Duration::from_millis(300);
-    let (mut over, mut all) = (0, 0);
-    for _ in 0..rounds.unwrap_or(1) {
+    let mut live = Live::new();
+    for _ in 0..live.rounds() {
         for beside in [Beside::Checkpoints, Beside::Archive, Beside::Resilver] {
             for (cell, hung) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
-                let rig = Rig::new(cell);
-                let (worst, _) = longest_commit(&rig, hung, beside, patience);
-                println!("{beside:?}, cell {cell}, member {hung}: {worst:?}");
-                all += 1;
-                over += u32::from(worst > patience + Duration::from_millis(100));
+                let rig = Rig::new(2, cell);
+                let case = format!("{beside:?}, cell {cell}, member {hung}");
+                live.count(&case, patience, || {
+                    longest_commit(&rig, hung, beside, patience).0
+                });
             }
         }
     }
-    println!("{over} of {all} were over the patience and 100 ms");
-    assert!(rounds.is_none() || over * 20 <= all, "{over} of {all}");
+    live.judge();
 }

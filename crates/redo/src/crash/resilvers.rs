@@ -68,7 +68,7 @@ fn begin(shared: &Shared, standing: &Arc<Standing>, control: &ControlFile) -> Op
     let part = Part::Data;
     let to = Blocking::shared(shared, Domain { member, part });
     let path = format!("member {member}");
-    let resilver = Resilver::begin(standing, member, &to, Path::new(&path), piece);
+    let resilver = Resilver::begin(standing, member, (&to, Path::new(&path)), None, piece);
     let env = &mut lock(shared).env;
     let waits = resilver.is_none() && standing.waits_for_own(member);
     env.members.waited_for_own += u64::from(waits);

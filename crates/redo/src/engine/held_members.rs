@@ -67,20 +67,17 @@ impl HeldLog {
         }
     }
 
-    fn carrier(&self, member: usize) -> Option<&Arc<MemberCarrier>> {
+    /// What carries out what is done to a member that may hang.
+    pub(super) fn carrier(&self, member: usize) -> Option<&Arc<MemberCarrier>> {
         let mut carriers = self.carriers.iter();
         carriers.find_map(|(of, carrier)| (*of == member).then_some(carrier))
     }
 
-    /// What looks whether the files of a member are still there, which may take long.
-    pub(super) fn look_for_files(&self, member: usize) -> impl FnOnce() -> bool + use<> {
+    /// What looks whether the files of a member that returns are there, which may take long.
+    pub(super) fn look_for_files(&self, member: usize) -> impl FnOnce() -> bool + Send + use<> {
         let files = self.files.iter().filter(|(owner, _)| *owner == member);
         let files: Vec<FileSet> = files.map(|(_, set)| set.clone()).collect();
-        let carrier = self.carrier(member).cloned();
-        move || {
-            let there = |set| matches!(look(set, carrier.as_ref()), Some(Ok(())));
-            files.iter().all(there)
-        }
+        move || files.iter().all(|set| set.still_there().is_ok())
     }
 
     /// The control information was updated, and may have lost a member in it.

@@ -207,7 +207,7 @@ impl Log {
         let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
         refuse_other_kind(&layout, table, assembly.info.members.unwrap_or(table))?;
         let scan = scan_of(&options, &assembly.info.geometry)?;
-        let method = options.sync_method;
+        let (method, is_test) = (options.sync_method, options.member_clock.is_some());
         let mut lost = lost.into_iter();
         let mut make = |member: usize, info: &ControlInfo, copy: &CopyTo<'_>| {
             let directory = lost.next().expect("as many places as lost members");
@@ -244,7 +244,7 @@ impl Log {
         log.keep_members(&standing, (files, carriers), paths.clone());
         if let Some(pause) = retry {
             let devices = devices.into_iter().zip(paths).collect();
-            log.begin_resilvering(standing, devices, pause)?;
+            log.begin_resilvering(standing, devices, (pause, is_test))?;
         }
         log.say_first(BackEnd {
             sync_method: Some(method),
@@ -254,12 +254,13 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// Has members that are given up copied again, each after this pause.
+    /// Has members that are given up copied again, each after this pause, by the clock of a test
+    /// where `is_test`.
     fn begin_resilvering(
         &mut self,
         standing: Arc<Standing>,
         devices: Vec<(Option<Arc<dyn LogDevice>>, PathBuf)>,
-        pause: Duration,
+        (pause, is_test): (Duration, bool),
     ) -> Result<(), Error> {
         let work = ResilverWork {
             standing,
@@ -267,6 +268,7 @@ impl Log {
             core: Arc::downgrade(&self.core),
             devices,
             pause,
+            look: is_test.then_some(Duration::from_millis(1)),
         };
         self.resilver = Mutex::new(Some(ResilverThread::start(work)?));
         Ok(())

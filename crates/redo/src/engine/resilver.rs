@@ -9,14 +9,14 @@
 use super::HeldLog;
 use super::core::Core;
 use crate::error::Error;
-use crate::members::{Resilver, ResilverStep, Standing};
+use crate::members::{MemberCarrier, Resilver, ResilverStep, Standing};
 use crate::sync::{Builder, JoinHandle, Mutex, is_own};
 use crate::writer::Cause;
 use device::LogDevice;
+use measure::Nanos;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The longest pause between two attempts, unless the first one is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -25,7 +25,6 @@ const LOOK: Duration = Duration::from_micros(100);
 
 /// The thread, until this is dropped.
 pub(super) struct ResilverThread {
-    stop: Arc<AtomicBool>,
     standing: Arc<Standing>,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,16 +38,16 @@ pub(super) struct ResilverWork {
     pub(super) devices: Vec<(Option<Arc<dyn LogDevice>>, PathBuf)>,
     /// Before the first attempt.
     pub(super) pause: Duration,
+    /// It looks at the clock so often at least: a test's clock wakes nobody.
+    pub(super) look: Option<Duration>,
 }
 
 impl ResilverThread {
     pub(super) fn start(work: ResilverWork) -> Result<ResilverThread, Error> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (standing, stopped) = (Arc::clone(&work.standing), Arc::clone(&stop));
+        let standing = Arc::clone(&work.standing);
         let thread = Builder::new().name("resilver".to_owned());
-        let thread = thread.spawn(move || run(&work, &stopped));
+        let thread = thread.spawn(move || run(&work));
         Ok(ResilverThread {
-            stop,
             standing,
             thread: Some(thread.map_err(Error::Thread)?),
         })
@@ -57,8 +56,7 @@ impl ResilverThread {
 
 impl Drop for ResilverThread {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        self.standing.news.ring();
+        self.standing.end_returns();
         // A waker that this thread wakes, for a failure, may drop the log: it ends right after.
         if let Some(thread) = self.thread.take_if(|thread| !is_own(thread)) {
             // One that died has left the member stale.
@@ -70,11 +68,11 @@ impl Drop for ResilverThread {
 /// When a member is tried next, and the pause behind that.
 #[derive(Clone, Copy)]
 struct Retry {
-    due: Option<Instant>,
+    due: Option<Nanos>,
     pause: Duration,
 }
 
-fn run(work: &ResilverWork, stop: &AtomicBool) {
+fn run(work: &ResilverWork) {
     let first = Retry {
         due: None,
         pause: work.pause,
@@ -84,47 +82,55 @@ fn run(work: &ResilverWork, stop: &AtomicBool) {
         // Before it looks whether it is to stop, which is stored before the bell is rung: read
         // afterwards, the word could have that ring in it already, and nothing would end the sleep.
         let seen = work.standing.news.read();
-        if stop.load(Ordering::SeqCst) {
+        if work.standing.returns_end() {
             return;
         }
-        let now = Instant::now();
-        let mut next: Option<Instant> = None;
+        let now = work.standing.now();
+        let mut next: Option<Nanos> = None;
         let left: Vec<usize> = work.standing.left_behind().collect();
         for member in left.into_iter().filter(|m| work.devices[*m].0.is_some()) {
             let retry = &mut retries[member];
-            let due = *retry.due.get_or_insert(now + retry.pause);
+            let due = *retry.due.get_or_insert(behind(now, retry.pause));
             if due > now {
                 next = Some(next.map_or(due, |next| next.min(due)));
                 continue;
             }
             let most = LONGEST_PAUSE.max(work.pause);
-            retry.pause = match work.attempt(member, stop) {
+            retry.pause = match work.attempt(member) {
                 true => work.pause,
                 false => retry.pause.saturating_mul(2).min(most),
             };
             retry.due = None;
             next = Some(now);
         }
-        let pause = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let left = |next: Nanos| Duration::from_nanos(next.0.saturating_sub(work.standing.now().0));
+        let pause = next.map(|next| work.look.unwrap_or(Duration::MAX).min(left(next)));
         work.standing.news.wait_timeout(seen, pause);
     }
 }
 
+fn behind(time: Nanos, pause: Duration) -> Nanos {
+    let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+    Nanos(time.0.saturating_add(pause))
+}
+
 impl ResilverWork {
     /// Has `member` return; whether it did.
-    fn attempt(&self, member: usize, stop: &AtomicBool) -> bool {
+    fn attempt(&self, member: usize) -> bool {
         let (Some(device), path) = &self.devices[member] else {
             return false;
         };
-        if !self.is_there(member) {
-            return false;
-        }
-        let piece = Resilver::PIECE_BYTES;
-        let Some(mut resilver) = Resilver::begin(&self.standing, member, device, path, piece)
-        else {
+        let Some(carrier) = self.carrier(member) else {
             return false;
         };
-        while !stop.load(Ordering::SeqCst) {
+        // What it had in flight may have ended.
+        self.standing.look();
+        let (to, piece) = ((device, &**path), Resilver::PIECE_BYTES);
+        let resilver = Resilver::begin(&self.standing, member, to, Some(carrier), piece);
+        let Some(mut resilver) = resilver else {
+            return false;
+        };
+        while !self.standing.returns_end() {
             let seen = self.standing.news.read();
             match resilver.step() {
                 ResilverStep::Again => {}
@@ -137,19 +143,20 @@ impl ResilverWork {
         false
     }
 
-    /// What is written to a file without a name would be lost with this process.
-    fn is_there(&self, member: usize) -> bool {
-        let Some(held) = self.held.upgrade() else {
-            return false;
-        };
-        let look = {
-            let held = held.lock();
-            let held = held.as_ref().ok().and_then(|held| held.as_ref());
-            held.filter(|held| held.control.is_at_rest(member))
-                .map(|held| held.look_for_files(member))
+    /// What carries out what is done to a member while it returns, where nothing of its own is
+    /// under way and its files are there: what is written to a file without a name would be lost
+    /// with this process.
+    fn carrier(&self, member: usize) -> Option<Arc<MemberCarrier>> {
+        let held = self.held.upgrade()?;
+        let (look, carrier) = {
+            let held = held.lock().ok()?;
+            let held = held.as_ref()?;
+            let at_rest = held.control.is_at_rest(member);
+            let carrier = held.carrier(member).filter(|_| at_rest)?;
+            (held.look_for_files(member), Arc::clone(carrier))
         };
         // Nothing is held while it is waited for.
-        look.is_some_and(|look| look())
+        carrier.ask_returning(look)?.then_some(carrier)
     }
 
     /// Makes it durable that the member is in sync, and has it used.
@@ -201,6 +208,7 @@ mod schedules {
                     core: Weak::new(),
                     devices: vec![(None, "a".into()), (None, "b".into())],
                     pause: Duration::ZERO,
+                    look: None,
                 };
                 drop(ResilverThread::start(work).expect("a thread"));
             },

@@ -68,25 +68,54 @@ impl MemberCarrier {
         &self,
         ask: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
-        let gives_up = |time: Nanos| {
-            let late = |patience: Duration| u128::from(time.0) >= patience.as_nanos();
-            match self.standing.get() {
-                Some(standing) => standing.goes_on_without(self.member, late(self.patience)),
-                // Nobody waits for a commit, and a slow member is better than none.
-                None => late(self.patience.max(OPENING)),
-            }
+        let gives_up = |time: Nanos| match self.standing.get() {
+            Some(s) => s.goes_on_without(self.member, is_late(time, self.patience)),
+            // Nobody waits for a commit, and a slow member is better than none.
+            None => is_late(time, self.patience.max(OPENING)),
         };
+        self.errands.run(&*self.clock, gives_up, ask)
+    }
+
+    /// Has `ask` carried out on a member that returns: the log does not need it yet. `None` where
+    /// it does not answer in its patience, or no member is to return any more.
+    pub(crate) fn ask_returning<R: Send + 'static>(
+        &self,
+        ask: impl FnOnce() -> R + Send + 'static,
+    ) -> Option<R> {
+        let ended = || self.standing.get().is_some_and(|s| s.returns_end());
+        let gives_up = |time: Nanos| is_late(time, self.patience) || ended();
         self.errands.run(&*self.clock, gives_up, ask)
     }
 }
 
+fn is_late(time: Nanos, patience: Duration) -> bool {
+    u128::from(time.0) >= patience.as_nanos()
+}
+
+fn timed_out() -> IoOrDevice {
+    IoOrDevice::Io(IoFailure { errno: ETIMEDOUT })
+}
+
 impl Carrier for MemberCarrier {
     fn carry(&self, work: Carried) -> Result<(), IoOrDevice> {
-        let timed_out = Err(IoOrDevice::Io(IoFailure { errno: ETIMEDOUT }));
-        self.ask(work).unwrap_or(timed_out)
+        self.ask(work).unwrap_or_else(|| Err(timed_out()))
     }
 
     fn is_busy(&self) -> bool {
         self.errands.is_busy()
+    }
+}
+
+/// Carries what a member is given while it returns.
+pub(super) struct ReturnCarrier(pub(super) Arc<MemberCarrier>);
+
+impl Carrier for ReturnCarrier {
+    fn carry(&self, work: Carried) -> Result<(), IoOrDevice> {
+        let carried = self.0.ask_returning(work);
+        carried.unwrap_or_else(|| Err(timed_out()))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.0.is_busy()
     }
 }

@@ -10,15 +10,16 @@
 //! What it must not know: where members come from, and who may be missing.
 
 use super::GivenMember;
-use crate::control::{ControlInfo, Position};
+use crate::control::{Carrier, ControlInfo, Position};
 use crate::error::Error;
 use crate::group::StreamBlock;
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Reader};
+use crate::sync::Mutex;
 use device::queue::{IoOrDevice, Queue};
 use device::{DeviceError, LogDevice, Op, OpKind, Piece, Region};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// A member's redo, and what errors name.
 pub(crate) struct MemberData<'a> {
@@ -170,8 +171,9 @@ fn give(
     let mut copy = Copier::new(member, block_bytes)?;
     for (block, owner) in blocks {
         let addr = geometry.address(*block);
-        let from = &**members[*owner].device;
-        copy.range(from, addr, block_bytes as u64, || true)?;
+        let from = members[*owner].device;
+        let read = |at, out: &mut [u8]| from.read(at, out);
+        copy.range(&read, addr, block_bytes as u64, || true)?;
     }
     copy.flush()
 }
@@ -187,19 +189,26 @@ pub(crate) fn resilver(
 ) -> Result<(), Error> {
     let all = from.device.bytes();
     let mut copy = Copier::new(to, CHUNK_BYTES.min(all) as usize)?;
-    copy.range(&**from.device, 0, all, || true)?;
+    let read = |at, out: &mut [u8]| from.device.read(at, out);
+    copy.range(&read, 0, all, || true)?;
     if planted.has(Bug::CopiedBeforeFlushed) {
         return Ok(());
     }
     copy.flush()
 }
 
+/// Reads where a member is, as [`LogDevice::read`] does.
+pub(super) type ReadFrom<'a> = &'a (dyn Fn(u64, &mut [u8]) -> Result<(), DeviceError> + Sync);
+
 /// Writes to a member what was read from another, in pieces: the next one is read while one is
-/// written.
+/// written. What was written when it failed may still be under way, with its carrier.
 pub(super) struct Copier {
     to: PathBuf,
     region: Arc<Region>,
-    queue: Box<dyn Queue>,
+    queue: Arc<Mutex<Box<dyn Queue>>>,
+    /// Of a member that may hang.
+    carrier: Option<Arc<dyn Carrier>>,
+    failed: bool,
     /// The piece that is written, and the one that is read meanwhile.
     bytes: [Vec<u8>; 2],
 }
@@ -210,24 +219,31 @@ impl Copier {
         let region = Arc::new(Region::new(most)?);
         Ok(Copier {
             to: to.path.to_owned(),
-            queue: to.device.queue(Arc::clone(&region))?,
+            queue: Arc::new(Mutex::new(to.device.queue(Arc::clone(&region))?)),
             region,
+            carrier: None,
+            failed: false,
             bytes: [vec![0; most], Vec::new()],
         })
+    }
+
+    /// From now on this carries out what is written and flushed.
+    pub(super) fn carried_by(&mut self, carrier: Arc<dyn Carrier>) {
+        self.carrier = Some(carrier);
     }
 
     /// `len` bytes of `from`, from `addr` on, or as many as are copied when `goes_on` does not hold
     /// before a further piece. Returns how many.
     pub(super) fn range(
         &mut self,
-        from: &dyn LogDevice,
+        from: ReadFrom<'_>,
         addr: u64,
         len: u64,
         goes_on: impl Fn() -> bool,
     ) -> Result<u64, Error> {
         let most = self.bytes[0].len() as u64;
         let (mut copied, mut piece) = (0, len.min(most));
-        from.read(addr, &mut self.bytes[0][..piece as usize])?;
+        from(addr, &mut self.bytes[0][..piece as usize])?;
         loop {
             let at = addr + copied;
             copied += piece;
@@ -244,7 +260,7 @@ impl Copier {
     fn write_and_read(
         &mut self,
         (addr, len): (u64, u64),
-        from: &dyn LogDevice,
+        from: ReadFrom<'_>,
         (next, next_len): (u64, u64),
     ) -> Result<(), Error> {
         let mut ahead = std::mem::take(&mut self.bytes[1]);
@@ -252,7 +268,7 @@ impl Copier {
         let into = &mut ahead[..next_len as usize];
         let read = std::thread::scope(|scope| {
             let reader = std::thread::Builder::new().name("copy.read".to_owned());
-            let reader = reader.spawn_scoped(scope, || from.read(next, into));
+            let reader = reader.spawn_scoped(scope, || from(next, into));
             let reader = reader.map_err(Error::Thread)?;
             let written = self.write(addr, len as usize);
             let read = reader.join().unwrap_or_else(|_| {
@@ -277,7 +293,9 @@ impl Copier {
     }
 
     fn write(&mut self, addr: u64, len: usize) -> Result<(), Error> {
-        // SAFETY: nothing is in flight on this queue, and nobody else has its region.
+        assert!(!self.failed, "an attempt ends with its first failure");
+        // SAFETY: nothing is in flight on this queue: each operation was waited for, and the first
+        // that failed was the last. Nobody else has its region.
         unsafe { self.region.write(0, &self.bytes[0][..len]) };
         let pieces = [Piece { at: 0, len }, Piece::default()];
         self.carry_out(OpKind::Write { addr, pieces }, len as u64)
@@ -289,7 +307,16 @@ impl Copier {
 
     fn carry_out(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
         let op = Op { id: 1, kind };
-        let done = device::queue::run_one(&mut *self.queue, op, expected);
+        let queue = Arc::clone(&self.queue);
+        let work = move || {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            device::queue::run_one(&mut **queue, op, expected)
+        };
+        let done = match &self.carrier {
+            Some(carrier) => carrier.carry(Box::new(work)),
+            None => work(),
+        };
+        self.failed |= done.is_err();
         done.map_err(|source| failed(&self.to, source))
     }
 }

@@ -28,6 +28,7 @@ pub(crate) mod heal;
 mod lane;
 mod patience;
 mod queue;
+mod reading;
 mod returning;
 pub(crate) mod ring;
 
@@ -48,7 +49,7 @@ use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, Doorbell, Region};
 use measure::{Clock, Nanos};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
@@ -94,8 +95,10 @@ pub(crate) struct Standing {
     clock: OnceLock<Arc<dyn Clock>>,
     /// Threads that read members of the open log, by their numbers, while nobody reads there.
     readers: Vec<Mutex<Vec<Errands>>>,
-    /// Rung when a member was given up.
+    /// Rung when a member was given up, or is copied no more.
     pub(crate) news: Doorbell,
+    /// No member returns any more.
+    returns_end: AtomicBool,
     /// A member that has something to do and completes nothing for so long is given up; ns.
     patience_ns: AtomicU64,
     /// The member whose flush was acknowledged last: it has everything.
@@ -109,7 +112,7 @@ pub(crate) struct Standing {
     cells: Vec<CellStats>,
     /// The simulated process has ended.
     #[cfg(feature = "crash")]
-    halted: std::sync::atomic::AtomicBool,
+    halted: AtomicBool,
 }
 
 impl Standing {
@@ -126,6 +129,7 @@ impl Standing {
             clock: OnceLock::new(),
             readers: table.all().map(|_| Mutex::new(Vec::new())).collect(),
             news: Doorbell::default(),
+            returns_end: false.into(),
             patience_ns: AtomicU64::new(PATIENCE_NS),
             leader: AtomicUsize::new(table.all().find(|m| table.in_sync(*m)).unwrap_or(0)),
             fence: OnceLock::new(),
@@ -148,7 +152,7 @@ impl Standing {
         &**self.clock.get_or_init(real)
     }
 
-    fn now(&self) -> Nanos {
+    pub(crate) fn now(&self) -> Nanos {
         self.clock().now()
     }
 
@@ -241,9 +245,28 @@ impl Standing {
         self.returning.fetch_and(!(1 << member), Ordering::SeqCst);
     }
 
+    /// Takes in what has ended on members: while nobody commits nobody else does.
+    pub(crate) fn look(&self) {
+        if let Some(queue) = self.queue() {
+            queue::lock(&queue).pump();
+        }
+    }
+
+    /// No member returns from now on; whatever that waits for is given up at once.
+    pub(crate) fn end_returns(&self) {
+        self.returns_end.store(true, Ordering::SeqCst);
+        self.news.ring();
+    }
+
+    pub(crate) fn returns_end(&self) -> bool {
+        self.returns_end.load(Ordering::SeqCst)
+    }
+
     /// It is copied no more: it is used as the others are, or it is stale.
     fn end_return(&self, member: usize) {
         self.resilvering.fetch_and(!(1 << member), Ordering::SeqCst);
+        // It may have to be tried again.
+        self.news.ring();
     }
 
     fn set_queue(&self, queue: &Arc<Mutex<QueueState>>) {
@@ -293,48 +316,6 @@ impl Standing {
     /// From now on log writes that take longer are outliers.
     pub(crate) fn set_outlier(&self, time: Duration) {
         self.outlier_ns.store(nanos(time), Ordering::Relaxed);
-    }
-
-    /// Reads where `member` is, for as long as its patience lasts.
-    fn read(
-        &self,
-        member: usize,
-        device: &Arc<dyn LogDevice>,
-        (addr, out): (u64, &mut [u8]),
-    ) -> Result<(), DeviceError> {
-        let idle = || {
-            self.readers[member]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        let refused = |source| DeviceError::Io {
-            path: PathBuf::from(format!("member {}", member + 1)),
-            action: "read",
-            source,
-        };
-        let kept = idle().pop();
-        let reader = match kept {
-            Some(reader) => reader,
-            // What it reads harms nobody, however late.
-            None => Errands::start(format!("lgr{member:02}"), Some(())).map_err(refused)?,
-        };
-        let (device, len, patience) = (Arc::clone(device), out.len(), self.patience());
-        let late = |time: Nanos| u128::from(time.0) >= patience.as_nanos();
-        // In a race others may lack what was acknowledged until the member is given up.
-        let gives_up = |time| match self.table.cell {
-            1 => late(time) || self.is_stale(member) || self.is_condemned(member),
-            _ => self.goes_on_without(member, late(time)),
-        };
-        let read = reader.run(self.clock(), gives_up, move || {
-            let mut bytes = vec![0; len];
-            device.read(addr, &mut bytes).map(|()| bytes)
-        });
-        let Some(read) = read else {
-            return Err(refused(std::io::ErrorKind::TimedOut.into()));
-        };
-        idle().push(reader);
-        out.copy_from_slice(&read?);
-        Ok(())
     }
 
     /// How each member is, without its path.

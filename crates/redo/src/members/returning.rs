@@ -17,6 +17,7 @@
 //! What it must not know: what makes it durable that a member is in sync, and when to try again.
 
 use super::Standing;
+use super::carrier::{MemberCarrier, ReturnCarrier};
 use super::driver::Lane;
 use super::heal::{CHUNK_BYTES, Copier, MemberData};
 use super::lane::Number;
@@ -68,7 +69,7 @@ impl QueueState {
     }
 
     /// A member to copy from, when one has everything that the returning one was given.
-    fn source(&mut self, attempt: u64) -> Option<Option<Arc<dyn LogDevice>>> {
+    fn source(&mut self, attempt: u64) -> Option<Option<(usize, Arc<dyn LogDevice>)>> {
         self.pump();
         let beside = self.planted.has(Bug::CopyBesideStream);
         let lane = &self.attempt(attempt)?.lane;
@@ -78,7 +79,7 @@ impl QueueState {
         }
         let has = |lane: &&Lane| !lane.has_failed() && (lane.complete() >= given || beside);
         let source = self.lanes.iter().find(has).map(|lane| lane.member);
-        Some(source.and_then(|member| self.devices[member].clone()))
+        Some(source.and_then(|member| Some((member, self.devices[member].clone()?))))
     }
 
     /// The member has room for more of what is written while it is copied, and is copied still.
@@ -191,7 +192,8 @@ enum Stage {
     CatchUp(Number),
 }
 
-/// An attempt to have one member return. Blocks while it copies.
+/// An attempt to have one member return. Blocks while it copies, for as long as the patience of a
+/// member lasts at most.
 pub(crate) struct Resilver {
     standing: Arc<Standing>,
     member: usize,
@@ -211,29 +213,40 @@ impl Resilver {
     /// time.
     pub(crate) const PIECE_BYTES: u64 = 8 * CHUNK_BYTES;
 
-    /// Begins to copy to `member`, whose device is `to`, so many bytes at once. `None` where it
-    /// cannot return now: it is not stale, its operations have not all returned, another one is
-    /// returning, or it refuses.
+    /// Begins to copy to `member`, whose device is `to`, so many bytes at once; `carrier` carries
+    /// out what is done to one that may hang. `None` where it cannot return now: it is not stale,
+    /// its operations have not all returned, another one is returning, or it refuses.
     pub(crate) fn begin(
         standing: &Arc<Standing>,
         member: usize,
-        to: &Arc<dyn LogDevice>,
-        path: &Path,
+        (to, path): (&Arc<dyn LogDevice>, &Path),
+        carrier: Option<Arc<MemberCarrier>>,
         piece: u64,
     ) -> Option<Resilver> {
         let queue = standing.queue()?;
-        let planted = lock(&queue).planted;
-        let bytes = to.bytes();
-        let piece = piece.min(bytes);
-        let data = MemberData { device: to, path };
-        let copier = Copier::new(&data, piece.min(CHUNK_BYTES) as usize).ok()?;
-        // Opening its files may take long, and the log writer needs the queue.
-        let lane = {
+        let (planted, opening) = {
             let state = lock(&queue);
             let opening = state.may_return(member).then(|| state.lane_to_open(member));
-            drop(state);
-            opening??.open().ok()?
+            (state.planted, opening??)
         };
+        let carrier = carrier.filter(|_| !planted.has(Bug::CopyWaitsForMember));
+        let bytes = to.bytes();
+        let piece = piece.min(bytes);
+        let (device, path) = (Arc::clone(to), path.to_owned());
+        // Opening its files may take long, and the log writer needs the queue.
+        let open = move || {
+            let (device, path) = (&device, &*path);
+            let data = MemberData { device, path };
+            let copier = Copier::new(&data, piece.min(CHUNK_BYTES) as usize);
+            Some((copier.ok()?, opening.open().ok()?))
+        };
+        let (mut copier, lane) = match &carrier {
+            Some(carrier) => carrier.ask_returning(open)??,
+            None => open()?,
+        };
+        if let Some(carrier) = carrier {
+            copier.carried_by(Arc::new(ReturnCarrier(carrier)));
+        }
         let attempt = lock(&queue).admit(lane)?;
         Some(Resilver {
             standing: Arc::clone(standing),
@@ -280,12 +293,14 @@ impl Resilver {
             }
             Stage::Copy => {
                 let source = lock(&queue).source(self.attempt)?;
-                let Some(source) = source else {
+                let Some((member, device)) = source else {
                     return Some(ResilverStep::Wait);
                 };
                 let len = self.piece.min(self.bytes - self.copied);
                 let has_room = || lock(&queue).has_room(self.attempt);
-                let copied = self.copier.range(&*source, self.copied, len, has_room);
+                let read =
+                    |at, out: &mut [u8]| self.standing.read_to_copy(member, &device, (at, out));
+                let copied = self.copier.range(&read, self.copied, len, has_room);
                 self.copied += copied.ok()?;
                 Stage::Stream(hold(false)?)
             }

@@ -185,7 +185,12 @@ fn a_range_is_copied_in_pieces_and_nothing_beside_it() {
         let (addr, len) = (first * SECTOR, sectors * SECTOR);
         let left = std::cell::Cell::new(further);
         let goes_on = || left.replace(left.get() - 1) > 0;
-        let done = copier.range(&from, addr as u64, len as u64, goes_on);
+        let done = copier.range(
+            &|at, out| from.read(at, out),
+            addr as u64,
+            len as u64,
+            goes_on,
+        );
         let done = done.expect("copied") as usize;
         copier.flush().expect("durable");
         assert_eq!(done, len.min((1 + further as usize) * pieces * SECTOR));
