@@ -193,6 +193,24 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "hangs",
+        shows: "a member, disk or ring hangs beside checkpoints, log switches, an archiver or a copy, \
+                100 times each: at least 95 of 100 times no commit waits longer than the patience \
+                and 100 ms, and nothing is lost",
+        takes: "25 min",
+        arguments: &[
+            "--test",
+            "member_hangs",
+            "--test",
+            "ring_hangs",
+            "--test",
+            "copy_hangs",
+        ],
+        filter: &["commits_go_on_while", "--test-threads", "1"],
+        env: |_| vec![("REDOLAB_HANGS", "100".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "server-kills",
         shows: "20 kills of redolab and of the guard of a private PostgreSQL and of a private \
                 MariaDB: no server outlives them by 5 s, and the next command removes the rest",
