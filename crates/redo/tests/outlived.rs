@@ -1,16 +1,20 @@
 //! Sessions and queues that outlive their log: they hold no file and no device, through threads and
-//! through rings, and the next owner comes at once.
+//! through rings, and the next owner comes at once. And a process that outlives its kill, because
+//! one of its members is frozen.
 
 mod common;
 
 use common::{SMALL, Scratch, options, record};
 use device::raw::RawDevice;
 use device::{IoEngine, UringOptions};
-use redo::{CommitMode, CommitPost, Completions, Error, Log, LogWriter, Options, Session};
+use redo::{
+    CommitMode, CommitPost, Completions, Error, Log, LogWriter, MemberLayout, Options, Session,
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(2)];
@@ -155,4 +159,149 @@ fn what_outlives_a_log_does_not_claim_its_device() {
             drop(outlived);
         }
     }
+}
+
+const FROZEN: &str = "REDO_FROZEN";
+const MEMBERS: [&str; 2] = ["one", "frozen/two"];
+/// Bytes of a line of the child: of these a pipe holds a few hundred.
+const LINE: usize = 200;
+
+/// An ext4 file system in a file, frozen and thawed at will; unmounted when it is dropped.
+struct Freezer {
+    at: PathBuf,
+    /// Thaws it when this process ends, however it ends: nothing that waits for it could be killed.
+    guard: Child,
+}
+
+impl Freezer {
+    fn below(folder: &Path) -> Result<Freezer, String> {
+        let (image, at) = (folder.join("image"), folder.join("frozen"));
+        let file = std::fs::File::create(&image).expect("writable");
+        file.set_len(64 << 20).expect("sparse");
+        std::fs::create_dir(&at).expect("a folder");
+        let run = |program: &str, options: &[&str], paths: &[&Path]| {
+            let output = Command::new(program).args(options).args(paths).output();
+            let output = output.map_err(|error| format!("{program}: {error}"))?;
+            let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            output.status.success().then_some(()).ok_or(told)
+        };
+        run("mkfs.ext4", &["-q", "-F"], &[&image])?;
+        run("mount", &["-o", "loop"], &[&image, &at])?;
+        let thaw = [
+            "-c",
+            "read nothing; fsfreeze --unfreeze \"$0\" 2> /dev/null",
+        ];
+        let mut guard = Command::new("sh");
+        let guard = guard.args(thaw).arg(&at).stdin(Stdio::piped()).spawn();
+        let made = Freezer {
+            guard: guard.expect("a shell"),
+            at,
+        };
+        // Where it cannot be done, it is known before anything waits for it.
+        made.freeze(true)?;
+        made.freeze(false)?;
+        Ok(made)
+    }
+
+    fn freeze(&self, frozen: bool) -> Result<(), String> {
+        let how = if frozen { "--freeze" } else { "--unfreeze" };
+        let status = Command::new("fsfreeze").arg(how).arg(&self.at).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("fsfreeze {how}: {status}")),
+            Err(error) => Err(format!("fsfreeze: {error}")),
+        }
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+        let gone = Command::new("umount").arg(&self.at).status();
+        if !gone.is_ok_and(|status| status.success()) {
+            eprintln!("{} stays mounted", self.at.display());
+        }
+    }
+}
+
+/// Killed when it is dropped, and not waited for: it may be unable to end.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+fn mirror(folder: &Path) -> MemberLayout {
+    MemberLayout::mirror(MEMBERS.map(|member| folder.join(member))).force_same_device(true)
+}
+
+/// Commits until it is killed, and prints the number of each record that is durable.
+fn commit_until_killed(folder: &Path) -> ! {
+    let patience = options().member_patience(Duration::from_millis(50));
+    let (log, _) = common::open_with(mirror(folder), patience).expect("a log of two members");
+    let mut session = log.session();
+    for number in 1.. {
+        common::commit(&mut session, 0, number).expect("one member goes on");
+        if number % 100 == 0 {
+            log.checkpoint(log.durable()).expect("one member goes on");
+        }
+        println!("{:LINE$}", format!("durable {number}"));
+    }
+    unreachable!("it is killed")
+}
+
+/// While a member of a killed process is frozen, that process cannot end and keeps the locks of all
+/// members: who opens the log is told so, and what to do; and then nothing is missing.
+#[test]
+fn a_killed_process_that_cannot_end_is_named_to_who_opens_its_log() {
+    if let Some(folder) = std::env::var_os(FROZEN) {
+        commit_until_killed(Path::new(&folder));
+    }
+    let scratch = Scratch::new();
+    let freezer = match Freezer::below(&scratch.0) {
+        Ok(freezer) => freezer,
+        Err(why) => return println!("skipped: no file system can be frozen here: {why}"),
+    };
+    for member in MEMBERS {
+        std::fs::create_dir(scratch.0.join(member)).expect("a folder");
+    }
+    common::create_with(mirror(&scratch.0), SMALL, &|_, _| {}, &|| false).expect("a new log");
+    let own = std::env::current_exe().expect("this program");
+    let mut child = Command::new(own);
+    child.args([
+        "--exact",
+        "a_killed_process_that_cannot_end_is_named_to_who_opens_its_log",
+        "--nocapture",
+    ]);
+    let child = child.env(FROZEN, &scratch.0).stdout(Stdio::piped());
+    let mut child = Killed(child.spawn().expect("it starts"));
+    let output = child.0.stdout.take().expect("a pipe");
+    let lines = BufReader::new(output).lines().map_while(Result::ok);
+    let mut durable =
+        lines.filter_map(|line| line.rsplit_once("durable ")?.1.trim().parse::<u32>().ok());
+    durable
+        .by_ref()
+        .find(|number| *number >= 10)
+        .expect("it commits");
+    freezer.freeze(true).expect("frozen");
+    // What was in the pipe is from before; so many are not: the other member goes on alone.
+    let before = durable.next().expect("it commits");
+    let later = |number: &u32| *number >= before + 1_000;
+    let last = durable.find(later).expect("it goes on");
+    child.0.kill().expect("it runs");
+    let refused = common::open_with(mirror(&scratch.0), options());
+    let refused = refused.err().expect("its locks are held").to_string();
+    let process = format!("process {}", child.0.id());
+    for part in [&*process, "member 2", "hangs", "end the hang"] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    freezer.freeze(false).expect("thawed");
+    child.0.wait().expect("it ends now");
+    let (_, recovery) = common::open_with(mirror(&scratch.0), options()).expect("free again");
+    let found = recovery.records().last().expect("some were durable");
+    let (_, found) = common::whose(&found.expect("readable").bytes);
+    assert!(found >= last, "{last} was durable, {found} is there");
 }

@@ -116,6 +116,10 @@ pub fn kill(child: &mut Child, inside: &Inside<'_>, after: u64) -> Vec<PathBuf> 
             while !is_stopped(pid) && child.try_wait().expect("our own child").is_none() {
                 std::thread::yield_now();
             }
+            if child.try_wait().expect("our own child").is_some() {
+                // What it made stays to be seen, and its work was over.
+                return Vec::new();
+            }
             let seen = (inside.seen)(pid);
             if !seen.is_empty() {
                 break seen;
