@@ -19,6 +19,7 @@ use crate::error::DeviceError;
 use crate::fault::EIO;
 use crate::queue::{IoFailure, LogDevice, Op, OpCompletion, Queue};
 use crate::region::Region;
+use measure::{Clock, Nanos, RealClock};
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(feature = "shuttle")]
@@ -31,7 +32,7 @@ use std::sync::{Arc, PoisonError};
 use std::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(feature = "shuttle"))]
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Workers of a pool at most.
 pub const MAX_WORKERS: usize = 64;
@@ -44,17 +45,26 @@ pub struct Workers {
 }
 
 /// What a worker did, for callers that ask while it works.
-#[derive(Debug, Default)]
 pub struct WorkerStats {
+    clock: Arc<dyn Clock>,
     operations: AtomicU64,
     idle: Mutex<Idle>,
+}
+
+impl std::fmt::Debug for WorkerStats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerStats")
+            .field("operations", &self.operations())
+            .field("idle", &self.idle())
+            .finish()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Idle {
     ended: u64,
     ended_ns: u64,
-    since: Option<Instant>,
+    since: Option<Nanos>,
 }
 
 /// What a worker waited for operations so far.
@@ -79,7 +89,7 @@ impl WorkerStats {
     #[must_use]
     pub fn idle(&self) -> IdleTime {
         let idle = *self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let going_on = idle.since.map_or(0, nanos_since);
+        let going_on = idle.since.map_or(0, |since| self.nanos_since(since));
         IdleTime {
             ended: idle.ended,
             going_on: idle.since.is_some(),
@@ -89,20 +99,20 @@ impl WorkerStats {
 
     fn waits(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.since.get_or_insert_with(Instant::now);
+        idle.since.get_or_insert_with(|| self.clock.now());
     }
 
     fn works(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(since) = idle.since.take() {
             idle.ended += 1;
-            idle.ended_ns = idle.ended_ns.saturating_add(nanos_since(since));
+            idle.ended_ns = idle.ended_ns.saturating_add(self.nanos_since(since));
         }
     }
-}
 
-fn nanos_since(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    fn nanos_since(&self, start: Nanos) -> u64 {
+        self.clock.now().since(start).0
+    }
 }
 
 struct Shared {
@@ -154,6 +164,24 @@ impl Workers {
         count: usize,
         cpus: &[usize],
     ) -> Result<Workers, DeviceError> {
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+        Workers::start_by(&clock, device, region, count, cpus)
+    }
+
+    /// As [`Workers::start`], with idle times by `clock`.
+    ///
+    /// # Errors
+    /// As [`Workers::start`].
+    ///
+    /// # Panics
+    /// As [`Workers::start`].
+    pub fn start_by(
+        clock: &Arc<dyn Clock>,
+        device: &dyn LogDevice,
+        region: &Arc<Region>,
+        count: usize,
+        cpus: &[usize],
+    ) -> Result<Workers, DeviceError> {
         assert!(
             (1..=MAX_WORKERS).contains(&count),
             "1 to {MAX_WORKERS} workers"
@@ -168,7 +196,11 @@ impl Workers {
         }
         let seat = || Seat {
             bell: Doorbell::default(),
-            stats: Arc::default(),
+            stats: Arc::new(WorkerStats {
+                clock: Arc::clone(clock),
+                operations: AtomicU64::new(0),
+                idle: Mutex::default(),
+            }),
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(State {

@@ -259,3 +259,25 @@ fn a_cpu_that_is_not_there_is_refused() {
     let said = refused.err().expect("no such CPU").to_string();
     assert!(said.contains("CPU 100000"), "{said}");
 }
+
+#[test]
+fn idle_times_are_those_of_the_clock_that_was_given() {
+    #[derive(Default)]
+    struct Stopped(AtomicU64);
+    impl Clock for Stopped {
+        fn now(&self) -> Nanos {
+            Nanos(self.0.load(Ordering::SeqCst))
+        }
+    }
+    let null = NullDevice::new(1 << 20, NullDevice::PLAIN);
+    let stopped = Arc::new(Stopped::default());
+    let clock: Arc<dyn Clock> = Arc::clone(&stopped) as _;
+    let pool = Workers::start_by(&clock, &null, &region(), 1, &[]).expect("a worker");
+    let stats = &pool.stats()[0];
+    while !stats.idle().going_on {
+        std::thread::yield_now();
+    }
+    assert_eq!(stats.idle().ns, 0);
+    stopped.0.store(7, Ordering::SeqCst);
+    assert_eq!(stats.idle().ns, 7);
+}

@@ -15,12 +15,13 @@ use crate::error::Error;
 use crate::format::{LifeId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, Mutex};
 use crate::turn::{Leadership, SharedBaton};
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
+use measure::Clock;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,6 +106,7 @@ impl Log {
             .lock(options.lock_memory);
         let region = Arc::new(Region::with(bytes, wanted)?);
         let huge_pages = region.is_huge();
+        let clock = *options.clock.get_or_insert_with(EngineClock::default);
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
         let mut back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
@@ -129,7 +131,6 @@ impl Log {
         )
         .for_depth(depth);
         let rules = options.rules(pipe.way(options.log_writer), &policy);
-        let clock = options.clock.unwrap_or_default();
         let turn = SharedBaton::new(buffer, &geometry, host, checkpoint, rules);
         if let Some(archived) = archived {
             turn.begin_archive(archived);
@@ -194,7 +195,9 @@ impl Pipe {
         match options.log_writer.workers() {
             Some(count) if caps.blocking => {
                 let cpus = &options.log_writer_cpus;
-                let workers = Workers::start(data, region, count as usize, cpus)?;
+                let clock: Arc<dyn Clock> = Arc::new(options.clock.unwrap_or_default());
+                let count = count as usize;
+                let workers = Workers::start_by(&clock, data, region, count, cpus)?;
                 pipe.workers = workers.stats();
                 pipe.queue = Some(Box::new(workers));
             }

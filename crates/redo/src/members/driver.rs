@@ -7,7 +7,7 @@
 //! fast that waking it would take longer.
 //!
 //! Invariants: each operation ends exactly once, also when its thread dies in it: then as EIO.
-//! Dropping a lane waits for what is in flight.
+//! Dropping a lane waits for what is in flight, unless it was [ended](Lane::end).
 //!
 //! What it must not know: what is complete or durable, and what is wanted next.
 
@@ -16,9 +16,10 @@ use crate::planted::{Bug, Planted};
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};
 use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Piece, Region};
+use measure::{Clock, Nanos};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EIO: i32 = 5;
 /// Writes that a member of a race has in flight at most. The member that was second is still at the
@@ -52,11 +53,14 @@ struct Shared {
     work: Doorbell,
     /// Rung when something has ended that the log writer may wait for.
     bell: Arc<Doorbell>,
+    clock: Arc<dyn Clock>,
 }
 
 struct Driven {
     lane: LaneState,
     stop: bool,
+    /// Since when each thread has carried out what it is at.
+    begun: Vec<Option<Nanos>>,
     /// How long the last flush took.
     flush_time: Duration,
 }
@@ -75,6 +79,7 @@ impl Lane {
         device: &dyn LogDevice,
         (bytes, races): (usize, bool),
         bell: &Arc<Doorbell>,
+        clock: &Arc<dyn Clock>,
         planted: Planted,
     ) -> Result<Lane, DeviceError> {
         let caps = device.caps();
@@ -90,10 +95,12 @@ impl Lane {
             state: Mutex::new(Driven {
                 lane,
                 stop: false,
+                begun: vec![None; can.depth],
                 flush_time: Duration::MAX,
             }),
             work: Doorbell::default(),
             bell: Arc::clone(bell),
+            clock: Arc::clone(clock),
         });
         let mut opened = Lane {
             member,
@@ -122,7 +129,7 @@ impl Lane {
         let shared = Arc::clone(&self.shared);
         let name = format!("lgm{:02}.{number}", self.member);
         let thread = Builder::new().name(name);
-        let thread = thread.spawn(move || carry_out(&shared, queue));
+        let thread = thread.spawn(move || carry_out(&shared, number, queue));
         thread.map_err(|source| DeviceError::Io {
             path: PathBuf::from(format!("threads of member {}", self.member)),
             action: "start",
@@ -274,6 +281,7 @@ impl Drop for Lane {
 /// Ends the operation that a dying thread was carrying out.
 struct Dies<'a> {
     shared: &'a Shared,
+    number: usize,
     id: u64,
 }
 
@@ -284,13 +292,16 @@ impl Drop for Dies<'_> {
             result: Err(IoFailure { errno: EIO }),
             by: 0,
         };
-        self.shared.lock().lane.ended(completion);
+        let mut driven = self.shared.lock();
+        driven.begun[self.number] = None;
+        driven.lane.ended(completion);
+        drop(driven);
         self.shared.bell.ring();
     }
 }
 
 /// A thread's life.
-fn carry_out(shared: &Shared, mut queue: Box<dyn Queue>) {
+fn carry_out(shared: &Shared, number: usize, mut queue: Box<dyn Queue>) {
     let mut done = Vec::with_capacity(1);
     let mut next = None;
     loop {
@@ -300,15 +311,15 @@ fn carry_out(shared: &Shared, mut queue: Box<dyn Queue>) {
             if driven.stop {
                 return;
             }
-            next = take(shared, &mut driven);
+            next = take(shared, number, &mut driven);
             drop(driven);
             if next.is_none() {
                 shared.work.wait(seen);
             }
             continue;
         };
-        let dies = Dies { shared, id: op.id };
-        let begun = Instant::now();
+        let id = op.id;
+        let dies = Dies { shared, number, id };
         queue.submit(&[op]);
         while done.is_empty() {
             queue.poll(&mut done, true);
@@ -318,14 +329,15 @@ fn carry_out(shared: &Shared, mut queue: Box<dyn Queue>) {
         let quiet;
         {
             let mut driven = shared.lock();
-            if op.id == FLUSH {
-                driven.flush_time = begun.elapsed();
+            let begun = driven.begun[number].take();
+            if let Some(begun) = begun.filter(|_| op.id == FLUSH) {
+                driven.flush_time = Duration::from_nanos(shared.clock.now().since(begun).0);
             }
             driven.lane.ended(completion);
             next = if driven.stop {
                 None
             } else {
-                take(shared, &mut driven)
+                take(shared, number, &mut driven)
             };
             let flushes = next.is_some_and(|op: Op| op.kind == OpKind::Flush);
             quiet = flushes && driven.flush_time < FAST_FLUSH;
@@ -337,8 +349,9 @@ fn carry_out(shared: &Shared, mut queue: Box<dyn Queue>) {
 }
 
 /// What a thread carries out next; another one is woken where there is more.
-fn take(shared: &Shared, driven: &mut Driven) -> Option<Op> {
+fn take(shared: &Shared, number: usize, driven: &mut Driven) -> Option<Op> {
     let next = driven.lane.next();
+    driven.begun[number] = next.map(|_| shared.clock.now());
     if driven.lane.is_ready() {
         shared.work.ring();
     }

@@ -147,9 +147,9 @@ impl Standing {
         let _ = self.clock.set(clock);
     }
 
-    fn clock(&self) -> &dyn Clock {
+    fn clock(&self) -> &Arc<dyn Clock> {
         let real = || -> Arc<dyn Clock> { Arc::new(EngineClock::default()) };
-        &**self.clock.get_or_init(real)
+        self.clock.get_or_init(real)
     }
 
     pub(crate) fn now(&self) -> Nanos {

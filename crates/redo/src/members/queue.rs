@@ -15,6 +15,7 @@ use crate::planted::{Bug, Planted};
 use crate::sync::{Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};
 use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region};
+use measure::Clock;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -76,13 +77,14 @@ pub(super) struct LaneToOpen {
     device: Arc<dyn LogDevice>,
     memory: (usize, bool),
     bell: Arc<Doorbell>,
+    clock: Arc<dyn Clock>,
     planted: Planted,
 }
 
 impl LaneToOpen {
     pub(super) fn open(self) -> Result<Lane, DeviceError> {
-        let (member, device) = (self.member, &*self.device);
-        Lane::open(member, device, self.memory, &self.bell, self.planted)
+        let (device, bell, clock) = (&*self.device, &self.bell, &self.clock);
+        Lane::open(self.member, device, self.memory, bell, clock, self.planted)
     }
 }
 
@@ -144,6 +146,7 @@ impl QueueState {
             device: self.devices[member].clone()?,
             memory: (self.region.len(), self.standing.table.cell > 1),
             bell: Arc::clone(&self.bell),
+            clock: Arc::clone(self.standing.clock()),
             planted: self.planted,
         })
     }

@@ -70,7 +70,7 @@ impl Standing {
             None => Errands::start(format!("lgr{member:02}"), Some(())).map_err(refused)?,
         };
         let (device, len) = (Arc::clone(device), out.len());
-        let read = reader.run(self.clock(), gives_up, move || {
+        let read = reader.run(&**self.clock(), gives_up, move || {
             let mut bytes = vec![0; len];
             device.read(addr, &mut bytes).map(|()| bytes)
         });

@@ -11,6 +11,7 @@
 use super::super::{Members, Standing};
 use super::*;
 use crate::control::MemberTable;
+use crate::sync::EngineClock;
 use device::fault::FaultDevice;
 use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
 use device::{LogDevice, NullDevice, Piece};
@@ -387,13 +388,18 @@ fn a_log_write_is_counted_when_it_is_returned_and_not_when_the_next_one_comes() 
     }
 }
 
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(EngineClock::default())
+}
+
 #[test]
 fn what_a_member_completed_between_two_looks_at_it_is_reported_once() {
     let device = NullDevice::new(1 << 20, NullDevice::PLAIN);
     assert!(device.caps().blocking);
     let memory = (BLOCK * RING, false);
     let bell = Arc::new(Doorbell::default());
-    let mut lane = Lane::open(0, &device, memory, &bell, Planted::none()).expect("threads");
+    let mut lane =
+        Lane::open(0, &device, memory, &bell, &clock(), Planted::none()).expect("threads");
     for number in 1..=10 {
         let upto = Upto {
             number,
@@ -418,7 +424,7 @@ fn outlives_its_write(planted: Planted, waits: Duration) -> bool {
     let gate = device.gate();
     let memory = (BLOCK * RING, false);
     let bell = Arc::new(Doorbell::default());
-    let mut lane = Lane::open(0, &device, memory, &bell, planted).expect("threads");
+    let mut lane = Lane::open(0, &device, memory, &bell, &clock(), planted).expect("threads");
     let upto = Upto {
         number: 1,
         bytes: BLOCK as u64,

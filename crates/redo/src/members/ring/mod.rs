@@ -107,9 +107,13 @@ impl RingStanding {
         let _ = self.clock.set(clock);
     }
 
-    fn now(&self) -> Nanos {
+    fn clock(&self) -> &Arc<dyn Clock> {
         let real = || -> Arc<dyn Clock> { Arc::new(EngineClock::default()) };
-        self.clock.get_or_init(real).now()
+        self.clock.get_or_init(real)
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock().now()
     }
 
     /// Has the queue give the ring up.

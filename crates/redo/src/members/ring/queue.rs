@@ -347,7 +347,8 @@ impl RingQueue {
         let blocking = both.contains(&true);
         // What the disk has not written was not returned, or has a place on the ring.
         let memory = region.len() + standing.ring_bytes as usize;
-        let disk = Lane::open(0, &*ring.disk, (memory, false), &bell, ring.planted)?;
+        let (clock, memory) = (standing.clock(), (memory, false));
+        let disk = Lane::open(0, &*ring.disk, memory, &bell, clock, ring.planted)?;
         let owner = Owner {
             log_id: ring.log_id,
             life: ring.life,
