@@ -146,6 +146,8 @@ pub enum Bug {
     ReturnedBeforeMarked,
     /// Give a log's members up while operations of theirs are in flight.
     MembersOutliveLog,
+    /// Have the end of a log wait for a member that hangs until it answers.
+    CloseWaitsForMember,
     /// Call a member in sync before acknowledgements wait for it.
     MarkedBeforeRequired,
     /// Take a member for one that was used apart because of an update that never ended.

@@ -15,7 +15,7 @@
 
 use crate::error::DeviceError;
 use crate::file::DirectoryEntry;
-use crate::file::{Misstated, Node, Reader, SyncMethod, io_error};
+use crate::file::{LockGuard, Misstated, Node, Reader, SyncMethod, io_error};
 use crate::queue::{
     Caps, IoFailure, IoOrDevice, LogDevice, Op, OpCompletion, OpKind, Piece, Queue,
 };
@@ -24,8 +24,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 mod open;
 
@@ -33,6 +33,8 @@ mod open;
 #[derive(Clone, Debug)]
 pub struct FileSet {
     shared: Arc<Shared>,
+    /// What its queues hold beside the files, as long as its owner does.
+    lock: Weak<OwnedFd>,
 }
 
 /// What all queues of a set share, whichever way they write.
@@ -79,6 +81,13 @@ pub(crate) struct LogFile {
 }
 
 impl FileSet {
+    /// Its queues hold this lock too: who is given it next meets no write of one that hangs.
+    #[must_use]
+    pub fn under_lock(mut self, lock: &LockGuard) -> FileSet {
+        self.lock = lock.shared();
+        self
+    }
+
     /// How its writes reach the medium.
     #[must_use]
     pub fn method(&self) -> SyncMethod {
@@ -179,6 +188,7 @@ unsafe impl LogDevice for FileSet {
             shared: Arc::clone(&self.shared),
             region,
             done: Vec::with_capacity(64),
+            _lock: self.lock.upgrade().map(|file| LockGuard { file }),
         }))
     }
 
@@ -254,6 +264,8 @@ struct FileQueue {
     files: Box<[OwnedFd]>,
     region: Arc<Region>,
     done: Vec<OpCompletion>,
+    /// Given up after the files.
+    _lock: Option<LockGuard>,
 }
 
 impl Queue for FileQueue {

@@ -6,6 +6,7 @@ use crate::fault::{FaultDevice, Gate};
 use crate::null::NullDevice;
 use crate::queue::{Caps, OpKind, Piece};
 use crate::sim_disk::SimDisk;
+use measure::{Clock, Nanos};
 use std::sync::atomic::AtomicBool;
 
 const PATIENCE: Duration = Duration::from_secs(300);

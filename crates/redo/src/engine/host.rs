@@ -126,11 +126,17 @@ impl Host {
     }
 
     /// Waits for what a leader left in flight that gave up: nobody receives its outcome, but its
-    /// bytes must not reach the device later than those of who opens the log next. Then gives the
-    /// queue up, and with it the files: sessions that outlive the log hold this host.
-    pub(crate) fn retire(&mut self) {
+    /// bytes must not reach the device later than those of who opens the log next. Members that
+    /// are late catch up, or are given up.
+    pub(crate) fn catch_up(&mut self) {
         let mut ended = Vec::new();
         while self.hands.queue.poll(&mut ended, true) > 0 {}
+    }
+
+    /// Gives the queue up when it has caught up, and with it the files: sessions that outlive the
+    /// log hold this host.
+    pub(crate) fn retire(&mut self) {
+        self.catch_up();
         self.hands.queue = Box::new(Retired::default());
     }
 

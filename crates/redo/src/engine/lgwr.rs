@@ -42,6 +42,10 @@ pub(crate) fn start(
                 None => run(&core),
             }
             // Otherwise the log waits for this thread, and gives it up itself.
+            if Arc::strong_count(&held) == 1 {
+                // A member that hangs is marked while what is held can be found.
+                core.settle(Host::catch_up);
+            }
             if let Some(held) = Arc::into_inner(held) {
                 core.settle(Host::retire);
                 drop(held);

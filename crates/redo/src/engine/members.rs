@@ -217,11 +217,12 @@ impl Log {
             })?;
             let path = directory.path().to_owned();
             paths[member].clone_from(&path);
-            files.push((member, made.files.clone()));
+            let redo = made.files.under_lock(&made.lock);
+            files.push((member, redo.clone()));
             let mut given = GivenMember {
                 path,
                 file: made.control,
-                data: Arc::new(made.files),
+                data: Arc::new(redo),
             };
             carriers.push(carry(&mut given, Some(&made.lock), &times)?);
             locks.push(made.lock);
@@ -335,7 +336,7 @@ fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMemb
     // Its creator may have been killed before the name was durable.
     directory.sync()?;
     let file = open_member_control(&at)?;
-    let set = open_logs(directory, file.info(), options.sync_method)?;
+    let set = open_logs(directory, file.info(), options.sync_method)?.under_lock(&lock);
     Ok(OpenedMember {
         given: GivenMember {
             path: directory.path().to_owned(),

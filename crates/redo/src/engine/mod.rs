@@ -308,6 +308,8 @@ impl Log {
             return Err(Error::ClosedByWaker);
         }
         let drained = self.core.drain();
+        // While members that hang can still be marked.
+        self.core.settle(host::Host::catch_up);
         self.view.close();
         let held = self.held.lock().map_err(|_| Error::Closed)?.take();
         let mut held = held.ok_or(Error::Closed)?;
@@ -323,6 +325,7 @@ impl Log {
                 Ok(())
             })
         });
+        held.updated();
         self.retire();
         closed
     }
@@ -336,6 +339,7 @@ impl Log {
             .ok()
             .and_then(|mut thread| thread.take());
         drop(resilver);
+        self.view.stop();
         self.core.close();
         let other = |lgwr: &mut JoinHandle<()>| !is_own(lgwr);
         let Ok(mut lgwr) = self.lgwr.lock() else {

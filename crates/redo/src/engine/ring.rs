@@ -14,9 +14,10 @@ use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member}
 use super::open::draw_life;
 use super::options::{Options, Paths, Shape};
 use super::{HeldLog, Log};
-use crate::control::{ControlFile, ControlInfo, RingKind, RingTable};
+use crate::control::{Carrier, ControlFile, ControlInfo, RingKind, RingTable};
 use crate::error::Error;
 use crate::format::{LifeId, LogId};
+use crate::members::MemberCarrier;
 use crate::members::ring::{
     Announcement, GivenRing, OpenedRing, Patience, RING_DATA_AT, RingAssembly, RingDevice,
     RingState, announce, is_unused,
@@ -84,7 +85,7 @@ impl Log {
         let Together {
             life,
             path,
-            control,
+            mut control,
             opened,
             locks,
             files,
@@ -93,7 +94,14 @@ impl Log {
         } = Together::open(layout, &options)?;
         notes.extend(opened.notes);
         if let Some(ring) = &opened.ring {
-            ring.standing.set_clock(options.clock_of_members());
+            let times = (options.member_patience, options.clock_of_members());
+            ring.standing.set_clock(Arc::clone(&times.1));
+            ring.standing.set_member_patience(times.0);
+            let disk_lock = files.as_ref().and(locks.first()).cloned();
+            let carrier = MemberCarrier::start(0, disk_lock, times).map_err(Error::Thread)?;
+            carrier.join_ring(&ring.standing);
+            let carrier: Arc<dyn Carrier> = Arc::new(carrier);
+            control.carried_by(0, &carrier);
             // What proves damage may lie further behind it, by what the ring held.
             let geometry = &control.info().geometry;
             let buffer = options.ring_blocks(geometry)? * u64::from(geometry.block_bytes);
@@ -139,7 +147,8 @@ impl Log {
 }
 
 impl HeldLog {
-    /// Before control information is written: waits until the disk has what was acknowledged.
+    /// Before control information is written: waits until the disk has what was acknowledged. Once
+    /// the log is closed a disk that hangs is given up.
     /// Returns whether it may do without its ring from then on: the ring was given up.
     pub(super) fn ring_catches_up(&self) -> Result<bool, Error> {
         let Some(ring) = &self.ring else {
@@ -154,10 +163,8 @@ impl HeldLog {
             ring.device.standing.condemn();
         }
         let failed = ring.device.standing.has_failed();
-        ring.device.catch_up().map_err(|source| Error::Member {
-            path: self.control.path().to_owned(),
-            source,
-        })?;
+        let caught_up = ring.device.catch_up();
+        caught_up.map_err(|source| Error::control(self.control.path(), source))?;
         Ok(failed)
     }
 }
@@ -257,7 +264,7 @@ fn open_file(directory: &Directory, method: SyncMethod) -> Result<(FileSet, Lock
         source,
     })?;
     let set = FileSet::open_at(directory, &[Paths::RING], bytes.unwrap_or(0), method)?;
-    Ok((set, lock))
+    Ok((set.under_lock(&lock), lock))
 }
 
 /// Makes the file of a ring, durably.

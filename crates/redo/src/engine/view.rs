@@ -61,6 +61,13 @@ impl View {
         self.change(|seen| seen.ring = Some((Arc::clone(standing), path)));
     }
 
+    /// Nothing is written any more but what was appended.
+    pub(super) fn stop(&self) {
+        if let Some((ring, _)) = self.lock().as_ref().and_then(|seen| seen.ring.as_ref()) {
+            ring.close();
+        }
+    }
+
     /// The log is closed.
     pub(super) fn close(&self) {
         *self.lock() = None;

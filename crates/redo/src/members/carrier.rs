@@ -5,6 +5,7 @@
 
 use super::Standing;
 use super::errands::Errands;
+use super::ring::RingStanding;
 use crate::control::{Carried, Carrier};
 use device::IoFailure;
 use device::file::LockGuard;
@@ -35,11 +36,12 @@ pub(crate) struct MemberCarrier {
     clock: Arc<dyn Clock>,
     /// The members of the open log; none while it is opened.
     standing: OnceLock<Arc<Standing>>,
+    /// Of the disk of an open log with a ring.
+    ring: OnceLock<Arc<RingStanding>>,
 }
 
 impl MemberCarrier {
-    /// Of the member of this number. Its thread keeps `lock` until what was given up has ended;
-    /// without one it is waited for.
+    /// Of the member of this number. Its thread keeps `lock` until what was given up has ended.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -54,6 +56,7 @@ impl MemberCarrier {
             patience,
             clock,
             standing: OnceLock::new(),
+            ring: OnceLock::new(),
         })
     }
 
@@ -63,15 +66,23 @@ impl MemberCarrier {
         let _ = self.standing.set(Arc::clone(standing));
     }
 
+    /// The log is open, and its only member is the disk of this ring: it is waited for as long as
+    /// the log is open.
+    pub(crate) fn join_ring(&self, ring: &Arc<RingStanding>) {
+        let _ = self.ring.set(Arc::clone(ring));
+    }
+
     /// Has `ask` carried out; `None` where the log goes on without the member.
     pub(crate) fn ask<R: Send + 'static>(
         &self,
         ask: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
-        let gives_up = |time: Nanos| match self.standing.get() {
-            Some(s) => s.goes_on_without(self.member, is_late(time, self.patience)),
+        let late = |time| is_late(time, self.patience);
+        let gives_up = |time: Nanos| match (self.standing.get(), self.ring.get()) {
+            (Some(s), _) => s.goes_on_without(self.member, late(time)),
+            (None, Some(ring)) => ring.closes() && late(time),
             // Nobody waits for a commit, and a slow member is better than none.
-            None => is_late(time, self.patience.max(OPENING)),
+            (None, None) => is_late(time, self.patience.max(OPENING)),
         };
         self.errands.run(&*self.clock, gives_up, ask)
     }
@@ -98,6 +109,10 @@ fn timed_out() -> IoOrDevice {
 
 impl Carrier for MemberCarrier {
     fn carry(&self, work: Carried) -> Result<(), IoOrDevice> {
+        if self.is_busy() {
+            // What was given up is still under way, and this would wait for it.
+            return Err(timed_out());
+        }
         self.ask(work).unwrap_or_else(|| Err(timed_out()))
     }
 

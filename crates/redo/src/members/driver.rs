@@ -25,6 +25,8 @@ const EIO: i32 = 5;
 /// Writes that a member of a race has in flight at most. The member that was second is still at the
 /// write before when the next one comes: with one in flight it would not take part.
 const RACE_DEPTH: usize = 4;
+/// Between two looks whether to go on waiting.
+const LOOK: Duration = Duration::from_millis(1);
 /// A flush that takes less follows its write before the log writer is woken.
 const FAST_FLUSH: Duration = Duration::from_micros(50);
 
@@ -251,6 +253,41 @@ impl Lane {
         drop(driven);
         self.take_in(status);
         std::mem::take(&mut self.moved)
+    }
+}
+
+impl Lane {
+    /// When the oldest operation began that its threads are carrying out.
+    pub(super) fn begun(&self) -> Option<Nanos> {
+        self.shared.lock().begun.iter().flatten().min().copied()
+    }
+
+    /// An operation of its threads has been in flight for so long.
+    pub(super) fn hangs(&self, patience: Duration) -> bool {
+        let late = |begun| self.shared.clock.now().since(begun).0;
+        let late = self.begun().map(late);
+        late.is_some_and(|late| u128::from(late) >= patience.as_nanos())
+    }
+
+    /// The log is closed: nothing is begun any more, and what is in flight is waited for until it
+    /// has been for as long as `patience`. Threads that hang are left behind then. Who opens the
+    /// member next meets no late write: their queues hold its lock.
+    pub(super) fn end(&mut self, patience: Duration) {
+        let Driver::Threads(_) = &self.driver else {
+            return;
+        };
+        self.shared.lock().stop = true;
+        loop {
+            let seen = self.shared.bell.read();
+            if self.shared.lock().lane.status().in_flight == 0 {
+                return;
+            }
+            if self.hangs(patience) && !self.planted.has(Bug::CloseWaitsForMember) {
+                self.driver = Driver::Threads(Vec::new());
+                return;
+            }
+            self.shared.bell.wait_timeout(seen, Some(LOOK));
+        }
     }
 }
 

@@ -23,8 +23,6 @@ type Job = Box<dyn FnOnce() + Send>;
 pub(crate) struct Errands {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// It keeps what no one else may have before it ends; so it need not be waited for.
-    may_outlive: bool,
 }
 
 struct Shared {
@@ -52,21 +50,18 @@ impl Shared {
 }
 
 impl Errands {
-    /// A thread of this name. With something to `keep` it is not waited for when this is dropped
-    /// while work that was given up is carried out.
+    /// A thread of this name, which keeps `keep` until it ends. It is not waited for when this is
+    /// dropped while work that was given up is carried out.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn start<K: Send + 'static>(
-        name: String,
-        keep: Option<K>,
-    ) -> std::io::Result<Errands> {
+    pub(crate) fn start<K: Send + 'static>(name: String, keep: K) -> std::io::Result<Errands> {
         let shared = Arc::new(Shared {
             desk: Mutex::new(Desk::default()),
             work: Doorbell::default(),
             ended: Doorbell::default(),
         });
-        let (may_outlive, works) = (keep.is_some(), Arc::clone(&shared));
+        let works = Arc::clone(&shared);
         let thread = Builder::new().name(name).spawn(move || {
             carry_out(&works);
             drop(keep);
@@ -74,7 +69,6 @@ impl Errands {
         Ok(Errands {
             shared,
             thread: Some(thread),
-            may_outlive,
         })
     }
 
@@ -139,7 +133,7 @@ impl Drop for Errands {
             desk.given_up
         };
         self.shared.work.ring();
-        if let Some(thread) = self.thread.take().filter(|_| !busy || !self.may_outlive) {
+        if let Some(thread) = self.thread.take().filter(|_| !busy) {
             // One that died has answered nobody, who gave it up.
             let _ = thread.join();
         }
@@ -179,7 +173,7 @@ mod tests {
     #[test]
     fn work_is_waited_for_until_it_is_given_up_and_then_ends_alone() {
         let clock = RealClock::new();
-        let errands = Errands::start(String::from("errands"), None::<()>).expect("a thread");
+        let errands = Errands::start(String::from("errands"), ()).expect("a thread");
         assert_eq!(errands.run(&clock, |_| false, || 7), Some(7));
         let (go, wait) = channel::<()>();
         let (tell, told) = channel();
@@ -206,7 +200,7 @@ mod tests {
         let clock = RealClock::new();
         let (go, wait) = channel::<()>();
         let kept = Arc::new(());
-        let keep = Some(Arc::clone(&kept));
+        let keep = Arc::clone(&kept);
         let errands = Errands::start(String::from("errands"), keep).expect("a thread");
         let hangs = move || {
             let _ = wait.recv();

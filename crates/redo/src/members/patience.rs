@@ -50,7 +50,8 @@ impl Patience {
             let progress = lane.progress();
             let since = match seen {
                 Some(seen) if seen.progress == progress => seen.since,
-                _ => now,
+                // However late it is looked at.
+                _ => lane.begun().unwrap_or(now),
             };
             *seen = Some(Seen { progress, since });
             let time = Duration::from_nanos(now.since(since).0);

@@ -2,7 +2,8 @@
 //!
 //! Invariants: nothing is returned between a member's failure and the moment at which the others
 //! hold everything that was returned before, and the mark is durable on them; what a member that
-//! was given up still has in flight is waited for before its queue goes.
+//! was given up still has in flight is waited for before its queue goes, as long as the member's
+//! patience lasts.
 
 use super::contest::Contest;
 use super::driver::Lane;
@@ -367,7 +368,7 @@ impl Queue for MembersQueue {
                 }
             };
             // Who waits with nothing to come gives the queue up: late members catch up first.
-            let over = state.pending.is_empty() && state.is_idle();
+            let over = state.pending.is_empty() && (state.broken || state.is_idle());
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }
@@ -389,10 +390,19 @@ impl Queue for MembersQueue {
 }
 
 impl Drop for MembersQueue {
-    /// Queues with threads of their own wait for what is in flight when they are dropped: its bytes
-    /// must not reach a member later than those of who opens the log next. Other queues do not.
+    /// Members with threads of their own are waited for, as [`Lane::end`] says: their bytes must not
+    /// reach a member later than those of who opens the log next. Other queues do not.
     fn drop(&mut self) {
-        lock(&self.state).pump();
+        let mut state = lock(&self.state);
+        state.pump();
+        let returning = state.returning.take().map(|returning| returning.lane);
+        let mut lanes: Vec<Lane> = returning.into_iter().collect();
+        lanes.append(&mut state.lanes);
+        lanes.append(&mut state.given_up);
+        drop(state);
+        for lane in &mut lanes {
+            lane.end(self.standing.patience());
+        }
     }
 }
 

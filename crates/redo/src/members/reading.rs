@@ -67,7 +67,7 @@ impl Standing {
         let reader = match kept {
             Some(reader) => reader,
             // What it reads harms nobody, however late.
-            None => Errands::start(format!("lgr{member:02}"), Some(())).map_err(refused)?,
+            None => Errands::start(format!("lgr{member:02}"), ()).map_err(refused)?,
         };
         let (device, len) = (Arc::clone(device), out.len());
         let read = reader.run(&**self.clock(), gives_up, move || {

@@ -66,7 +66,7 @@ impl Member {
 
 /// A log of members in cells of `cell`.
 pub struct Rig {
-    places: Places,
+    pub places: Places,
     pub members: Vec<Member>,
     pub cell: usize,
 }

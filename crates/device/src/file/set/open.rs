@@ -7,8 +7,8 @@ use crate::file::{Directory, DirectoryEntry, Node, Reader, SyncMethod, geometry,
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Weak};
 
 const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at least one file";
 
@@ -146,7 +146,8 @@ impl FileSet {
             access,
             node,
         });
-        Ok(FileSet { shared })
+        let lock = Weak::new();
+        Ok(FileSet { shared, lock })
     }
 }
 

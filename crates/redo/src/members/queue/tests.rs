@@ -416,9 +416,9 @@ fn what_a_member_completed_between_two_looks_at_it_is_reported_once() {
     }
 }
 
-/// Drops a member while its device does not answer, and waits so long for the drop. Whether it
-/// returned before the device did.
-fn outlives_its_write(planted: Planted, waits: Duration) -> bool {
+/// Drops a member while its device does not answer, at the end of a log whose patience is over, and
+/// waits so long for the drop. Whether it returned before the device did.
+fn outlives_its_write(planted: Planted, ends: bool, waits: Duration) -> bool {
     let null = NullDevice::new(1 << 20, NullDevice::PLAIN);
     let device = FaultDevice::new(Arc::new(null));
     let gate = device.gate();
@@ -432,7 +432,12 @@ fn outlives_its_write(planted: Planted, waits: Duration) -> bool {
     lane.write(upto, true, (0, BLOCK), |_, _| {});
     let held = gate.await_pending(1, Duration::from_secs(300));
     assert!(held.is_some(), "it is in flight");
-    let dropping = std::thread::spawn(move || drop(lane));
+    let dropping = std::thread::spawn(move || {
+        if ends {
+            lane.end(Duration::ZERO);
+        }
+        drop(lane);
+    });
     let end = Instant::now() + waits;
     while !dropping.is_finished() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(1));
@@ -447,12 +452,30 @@ fn outlives_its_write(planted: Planted, waits: Duration) -> bool {
 #[test]
 fn a_member_is_given_up_when_nothing_of_it_is_in_flight() {
     let moment = Duration::from_millis(200);
-    assert!(!outlives_its_write(Planted::none(), moment));
+    assert!(!outlives_its_write(Planted::none(), false, moment));
+}
+
+/// Its queue holds its lock.
+#[test]
+fn a_member_that_hangs_is_left_behind_at_the_end_of_the_log() {
+    let patience = Duration::from_secs(300);
+    assert!(outlives_its_write(Planted::none(), true, patience));
+}
+
+#[cfg(feature = "crash")]
+#[test]
+fn a_planted_log_waits_for_a_member_that_hangs() {
+    let planted = Planted::with(Bug::CloseWaitsForMember);
+    assert!(!outlives_its_write(
+        planted,
+        true,
+        Duration::from_millis(200)
+    ));
 }
 
 #[cfg(feature = "crash")]
 #[test]
 fn a_planted_member_is_given_up_while_it_writes() {
     let planted = Planted::with(Bug::MembersOutliveLog);
-    assert!(outlives_its_write(planted, Duration::from_secs(300)));
+    assert!(outlives_its_write(planted, false, Duration::from_secs(300)));
 }

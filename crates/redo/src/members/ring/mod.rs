@@ -32,6 +32,7 @@ pub(crate) use foresee::foresee;
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
+use super::{PATIENCE_NS, contest::nanos};
 use crate::control::RingKind;
 use crate::format::{LifeId, LogId};
 use crate::planted::Planted;
@@ -41,7 +42,7 @@ use device::{DeviceError, IoFailure, Region};
 use measure::{Clock, Nanos};
 use queue::{Core, Shared, lock};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -61,6 +62,10 @@ pub(crate) struct RingStanding {
     pub(crate) ring_bytes: u64,
     pub(crate) patience: Patience,
     clock: OnceLock<Arc<dyn Clock>>,
+    /// For how long the end of the log waits for the disk or the ring while it does nothing, ns.
+    member_patience_ns: AtomicU64,
+    /// The log is closed.
+    closes: AtomicBool,
     /// It is to be given up: somebody says so.
     condemned: AtomicBool,
     /// It was given up: nothing is acknowledged because of it any more.
@@ -86,6 +91,8 @@ impl RingStanding {
             ring_bytes,
             patience,
             clock: OnceLock::new(),
+            member_patience_ns: AtomicU64::new(PATIENCE_NS),
+            closes: false.into(),
             condemned: false.into(),
             failed: false.into(),
             writes: 0.into(),
@@ -105,6 +112,24 @@ impl RingStanding {
     /// The clock by which the disk is late. Only the first counts.
     pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
         let _ = self.clock.set(clock);
+    }
+
+    /// The end of the log waits so long for the disk or the ring while it does nothing.
+    pub(crate) fn set_member_patience(&self, time: Duration) {
+        self.member_patience_ns.store(nanos(time), Relaxed);
+    }
+
+    fn member_patience(&self) -> Duration {
+        Duration::from_nanos(self.member_patience_ns.load(Relaxed))
+    }
+
+    /// The log is closed: from now on nothing waits for a disk that hangs.
+    pub(crate) fn close(&self) {
+        self.closes.store(true, SeqCst);
+    }
+
+    pub(crate) fn closes(&self) -> bool {
+        self.closes.load(SeqCst)
     }
 
     fn clock(&self) -> &Arc<dyn Clock> {
@@ -227,22 +252,29 @@ impl RingDevice {
         lock(&self.shared).as_mut()?.has_caught_up()
     }
 
+    fn is_given_up(&self) -> bool {
+        lock(&self.shared).as_ref().is_some_and(Core::is_given_up)
+    }
+
     /// Waits until the disk has durably everything that was acknowledged before the call, though
     /// not what is acknowledged meanwhile: under load a ring is always ahead of its disk. What
     /// control information says rests on it: the disk may be opened without its ring.
     ///
     /// # Errors
-    /// When the disk has failed.
+    /// When the disk has failed, and ETIMEDOUT when the log is closed and the disk hangs.
     pub(crate) fn catch_up(&self) -> Result<(), IoOrDevice> {
         const EIO: i32 = 5;
+        const ETIMEDOUT: i32 = 110;
+        let failed = |errno| Err(IoOrDevice::Io(IoFailure { errno }));
         const LOOK: Duration = Duration::from_millis(1);
         let acknowledged = lock(&self.shared).as_mut().map(Core::last_acknowledged);
         let has = |flush| lock(&self.shared).as_mut()?.has_completed(flush);
         loop {
             match acknowledged.and_then(has) {
                 Some(true) => return Ok(()),
+                Some(false) if self.is_given_up() => return failed(ETIMEDOUT),
                 Some(false) => std::thread::sleep(LOOK),
-                None => return Err(IoOrDevice::Io(IoFailure { errno: EIO })),
+                None => return failed(EIO),
             }
         }
     }

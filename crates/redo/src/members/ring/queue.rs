@@ -78,6 +78,10 @@ impl Core {
         self.submitted += 1;
         let number = self.submitted;
         let flush = op.kind == OpKind::Flush;
+        // Before the disk has it.
+        let clocked = matches!(self.standing.patience, Patience::Clock(_));
+        let since =
+            (clocked && self.standing.kind == RingKind::Failover).then(|| self.standing.now());
         match op.kind {
             OpKind::Write { addr, pieces } => {
                 let bytes = (addr, op.bytes());
@@ -110,9 +114,6 @@ impl Core {
                 self.disk.want(covers);
             }
         }
-        let clocked = matches!(self.standing.patience, Patience::Clock(_));
-        let since =
-            (clocked && self.standing.kind == RingKind::Failover).then(|| self.standing.now());
         self.asked.push_back(Asked {
             number,
             flush,
@@ -300,6 +301,18 @@ impl Core {
         self.disk.is_idle() && self.tail.is_idle()
     }
 
+    /// What is on its way, to either, does not move.
+    fn hangs(&self) -> bool {
+        let patience = self.standing.member_patience();
+        let disk = self.disk.is_idle() || self.disk.hangs(patience);
+        disk && (self.tail.is_idle() || self.tail.hangs(patience))
+    }
+
+    /// The log is closed, and the disk does not answer.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.standing.closes() && self.disk.hangs(self.standing.member_patience())
+    }
+
     /// Whether the disk has durably what was acknowledged; `None` when it has failed.
     #[cfg(any(
         feature = "crash",
@@ -354,7 +367,7 @@ impl RingQueue {
             life: ring.life,
         };
         let bytes = standing.ring_bytes;
-        let tail = Tail::open(&*ring.ring, bytes, owner, &bell, ring.planted)?;
+        let tail = Tail::open(&*ring.ring, bytes, owner, &bell, clock, ring.planted)?;
         *lock(&ring.shared) = Some(Core {
             standing,
             disk,
@@ -394,11 +407,16 @@ impl RingQueue {
         core.pump();
         let returned = core.deliver(out);
         let idle = core.is_idle();
-        let over = core.pending.is_empty() && (idle || core.broken);
+        let over = core.pending.is_empty() && (idle || core.broken || core.hangs());
         if let (false, Some(keeper)) = (idle, &self.keeper) {
             keeper.call();
         }
-        (returned, over, core.until_late())
+        // Who waits with nothing to come looks at the clock.
+        let until_late = match core.pending.is_empty() {
+            true => Some(KEEPER_TIME),
+            false => core.until_late(),
+        };
+        (returned, over, until_late)
     }
 }
 
@@ -440,7 +458,7 @@ impl Queue for RingQueue {
 }
 
 impl Drop for RingQueue {
-    /// Queues with threads of their own wait for what is in flight when they are dropped.
+    /// What is in flight is waited for, as [`Lane::end`] says.
     fn drop(&mut self) {
         if let Some(keeper) = self.keeper.take() {
             keeper.stop();
@@ -448,6 +466,9 @@ impl Drop for RingQueue {
         let core = lock(&self.shared).take();
         if let Some(mut core) = core {
             core.pump();
+            let patience = core.standing.member_patience();
+            core.disk.end(patience);
+            core.tail.end(patience);
         }
     }
 }

@@ -13,9 +13,11 @@ use super::space::{Slot, Space};
 use crate::format::{LifeId, LogId, Summer};
 use crate::members::lane::Number;
 use crate::planted::{Bug, Planted};
+use crate::sync::Builder;
 use device::pool::Workers;
 use device::queue::{LogDevice, Queue};
 use device::{DeviceError, Doorbell, Op, OpCompletion, OpKind, Piece, Region};
+use measure::{Clock, Nanos};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,8 @@ use std::time::Duration;
 /// Operations of the ring: one write and one flush at most.
 const WRITE: u64 = 1;
 const FLUSH: u64 = 2;
+/// Between two looks whether to go on waiting.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// How far an entry is on the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,11 @@ pub(super) struct Owner {
 
 pub(super) struct Tail {
     queue: Box<dyn Queue>,
+    /// It has a thread of its own.
+    blocking: bool,
+    clock: Arc<dyn Clock>,
+    /// When the last write and the last flush were submitted.
+    begun: (Nanos, Nanos),
     region: Arc<Region>,
     space: Space,
     max_io_bytes: u64,
@@ -112,6 +121,7 @@ impl Tail {
         ring_bytes: u64,
         owner: Owner,
         bell: &Arc<Doorbell>,
+        clock: &Arc<dyn Clock>,
         planted: Planted,
     ) -> Result<Tail, DeviceError> {
         let caps = device.caps();
@@ -119,7 +129,7 @@ impl Tail {
         let space = Space::new(ring_bytes, unit);
         let region = Arc::new(Region::new(space.bytes().max(unit) as usize)?);
         let queue: Box<dyn Queue> = if caps.blocking {
-            let mut workers = Workers::start(device, &region, 1, &[])?;
+            let mut workers = Workers::start_by(clock, device, &region, 1, &[])?;
             workers.park(bell, bell.read(), Some(Duration::ZERO));
             Box::new(workers)
         } else {
@@ -127,6 +137,9 @@ impl Tail {
         };
         Ok(Tail {
             queue,
+            blocking: caps.blocking,
+            clock: Arc::clone(clock),
+            begun: (Nanos::ZERO, Nanos::ZERO),
             region,
             space,
             max_io_bytes: caps.max_io_bytes.into(),
@@ -295,6 +308,34 @@ impl Tail {
         self.writing.is_none() && self.flushing.is_none()
     }
 
+    /// An operation has been in flight for so long.
+    pub(super) fn hangs(&self, patience: Duration) -> bool {
+        let late = |since| u128::from(self.clock.now().since(since).0) >= patience.as_nanos();
+        let (write, flush) = self.begun;
+        self.writing.is_some() && late(write) || self.flushing.is_some() && late(flush)
+    }
+
+    /// The log is closed: what is in flight is waited for as long as it does not hang. A thread that
+    /// hangs is left behind then, and its queue holds the lock of the ring.
+    pub(super) fn end(mut self, patience: Duration) {
+        if !self.blocking {
+            return;
+        }
+        loop {
+            self.pump();
+            if self.is_idle() {
+                return;
+            }
+            if self.hangs(patience) && !self.planted.has(Bug::CloseWaitsForMember) {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        // Where the system gives no thread it is waited for.
+        let left = Builder::new().name("ring-left".to_owned());
+        let _ = left.spawn(move || drop(self));
+    }
+
     #[cfg(feature = "crash")]
     pub(super) fn halt(&mut self) {
         self.halted = true;
@@ -418,6 +459,7 @@ impl Tail {
             addr: RING_DATA_AT + slot.at,
             pieces: [piece, Piece::default()],
         };
+        self.begun.0 = self.clock.now();
         self.writing = Some(len);
         self.queue.submit(&[Op { id: WRITE, kind }]);
     }
@@ -440,7 +482,9 @@ impl Tail {
         }
         let live = self.entries.range(self.settled..);
         let written = live.filter(|e| e.place == Place::Written);
-        self.flushing = Some(written.map(|entry| entry.number).collect());
+        let covers = written.map(|entry| entry.number).collect();
+        self.begun.1 = self.clock.now();
+        self.flushing = Some(covers);
         let kind = OpKind::Flush;
         self.queue.submit(&[Op { id: FLUSH, kind }]);
     }
