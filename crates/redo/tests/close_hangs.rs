@@ -1,8 +1,9 @@
-//! The end of a log with a member that hangs: `close` and `drop` wait for it as long as its patience
-//! lasts and no longer, whatever they are at, and nothing is lost. A process can then open the log
+//! The end of a log with a member that hangs: `close` and `drop` wait for it as long as its
+//! patience lasts and no longer, whatever they are at, and nothing is lost. A process can then open the log
 //! without the member while it still hangs.
 //!
-//! The patience is counted by a clock of the test, so that the machine's speed decides nothing.
+//! The patience is counted by a clock of the test, so that the machine's speed decides nothing. The
+//! live test is the same on the system's clock, with `REDOLAB_HANGS` more rounds.
 
 mod common;
 
@@ -16,10 +17,11 @@ mod places;
 use common::{PATIENCE, record, until};
 use device::fault::Hang;
 use ends::assert_ends_with_the_patience;
-use hangs::{Member, Rig, TestClock, patient};
-use places::commit;
-use redo::{CommitMode, LogWriter, Session};
+use hangs::{Live, Member, Rig, TestClock, patient};
+use places::{commit, count, try_open};
+use redo::{CommitMode, Error, LogWriter, Session};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Two members that mirror each other, and two that race, and which of them hangs.
 const CASES: [(usize, usize); 4] = [(1, 0), (1, 1), (2, 0), (2, 1)];
@@ -145,4 +147,68 @@ fn a_log_closes_beside_an_update_that_waits_for_a_member() {
             drop(hang);
         });
     }
+}
+
+/// Commits until the log is closed: how many were acknowledged, and the longest wait.
+fn commit_until_closed(session: &mut Session) -> (u32, Duration) {
+    let (mut number, mut worst) = (0, Duration::ZERO);
+    loop {
+        let begun = Instant::now();
+        let committed = common::commit(session, 0, number);
+        worst = worst.max(begun.elapsed());
+        match committed {
+            Ok(_) => number += 1,
+            // The log may be full by then.
+            Err(Error::Closed | Error::CheckpointIncomplete) => return (number, worst),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// The longest that a commit or the close itself took, from the moment on at which `hung` hangs,
+/// after so many calls.
+fn longest_wait(rig: &Rig, hung: usize, after: usize, patience: Duration) -> Duration {
+    let options = common::options().member_patience(patience);
+    let log = rig.open(options.member_retry(None));
+    let hangs = std::thread::scope(|scope| {
+        let mut session = log.session();
+        let commits = scope.spawn(move || commit_until_closed(&mut session));
+        std::thread::sleep(Duration::from_millis(5));
+        let hangs = rig.members[hung].hang(after);
+        let begun = Instant::now();
+        let closed = log.close();
+        let took = begun.elapsed();
+        let full = matches!(closed, Err(Error::CheckpointIncomplete));
+        assert!(closed.is_ok() || full, "{closed:?}");
+        let (acknowledged, worst) = commits.join().expect("no panic");
+        (hangs, acknowledged, worst.max(took))
+    });
+    let (hangs, acknowledged, worst) = hangs;
+    let gone = rig.places.path(hung);
+    std::fs::rename(&gone, gone.with_extension("away")).expect("renamed");
+    let layout = match rig.cell {
+        1 => rig.places.mirror(),
+        _ => rig.places.race(),
+    };
+    let (_log, recovery) = try_open(layout).expect("the other one alone");
+    // A commit that was not acknowledged may be there.
+    let left = count(&recovery) as u32;
+    assert!(left == acknowledged || left == acknowledged + 1);
+    drop(hangs);
+    worst
+}
+
+#[test]
+fn commits_and_the_close_go_on_while_a_member_hangs() {
+    let (mut live, patience) = (Live::new(), Duration::from_millis(300));
+    for round in 0..live.rounds() {
+        for (cell, hung) in CASES {
+            let rig = Rig::new(2, cell);
+            let case = format!("close, cell {cell}, member {hung}");
+            live.count(&case, patience, || {
+                longest_wait(&rig, hung, round as usize % 4, patience)
+            });
+        }
+    }
+    live.judge();
 }

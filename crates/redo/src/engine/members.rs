@@ -217,12 +217,11 @@ impl Log {
             })?;
             let path = directory.path().to_owned();
             paths[member].clone_from(&path);
-            let redo = made.files.under_lock(&made.lock);
-            files.push((member, redo.clone()));
+            files.push((member, made.files.clone()));
             let mut given = GivenMember {
                 path,
                 file: made.control,
-                data: Arc::new(redo),
+                data: Arc::new(made.files.under_lock(&made.lock)),
             };
             carriers.push(carry(&mut given, Some(&made.lock), &times)?);
             locks.push(made.lock);

@@ -390,8 +390,8 @@ impl Queue for MembersQueue {
 }
 
 impl Drop for MembersQueue {
-    /// Members with threads of their own are waited for, as [`Lane::end`] says: their bytes must not
-    /// reach a member later than those of who opens the log next. Other queues do not.
+    /// Members with threads are waited for, as [`Lane::end`] says: their bytes must not reach a
+    /// member later than those of who opens the log next. Other queues do not.
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.pump();

@@ -196,6 +196,7 @@ fn a_flush_of_a_write_over_two_files_needs_both() {
         let mut files = set.reopen().expect("open");
         let mut queue = FileQueue {
             files: set.reopen().expect("open"),
+            _lock: None,
             shared: Arc::clone(&set.shared),
             region,
             done: Vec::new(),

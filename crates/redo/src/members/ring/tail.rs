@@ -315,8 +315,8 @@ impl Tail {
         self.writing.is_some() && late(write) || self.flushing.is_some() && late(flush)
     }
 
-    /// The log is closed: what is in flight is waited for as long as it does not hang. A thread that
-    /// hangs is left behind then, and its queue holds the lock of the ring.
+    /// The log is closed: what is in flight is waited for as long as it does not hang. A thread
+    /// that hangs is left behind then, and its queue holds the lock of the ring.
     pub(super) fn end(mut self, patience: Duration) {
         if !self.blocking {
             return;

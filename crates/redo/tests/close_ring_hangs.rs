@@ -1,0 +1,147 @@
+//! The end of a log with a ring while the disk or the ring hangs: `close` and `drop` wait for it
+//! as long as its patience lasts and no longer, and nothing is lost. The disk alone says that a log was
+//! closed: without it the close fails, and what was acknowledged is recovered from the ring.
+//!
+//! The patience is counted by a clock of the test, so that the machine's speed decides nothing.
+
+mod common;
+
+#[path = "common/ends.rs"]
+mod ends;
+#[path = "common/hangs.rs"]
+mod hangs;
+#[path = "common/places.rs"]
+mod places;
+#[path = "common/ring_rig.rs"]
+mod ring_rig;
+
+use common::{PATIENCE, record, until};
+use ends::assert_ends_with_the_patience;
+use hangs::{PATIENT, TestClock, patient};
+use places::commit;
+use redo::{CommitMode, LogWriter};
+use ring_rig::{CONTROL, DELAY, DISK, RING, RingRig};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The log is drained by a write and a flush of the disk, and of the ring, where nothing is late. A
+/// close is durable when the disk has it in two copies, each with a write and a flush. With
+/// failover the ring gets nothing while the disk answers.
+const MOMENTS: [(usize, usize); 8] = [
+    (DISK, 0),
+    (DISK, 1),
+    (CONTROL, 0),
+    (CONTROL, 1),
+    (CONTROL, 2),
+    (CONTROL, 3),
+    (RING, 0),
+    (RING, 1),
+];
+
+#[test]
+fn a_log_closes_when_the_patience_with_the_disk_or_the_ring_is_over() {
+    for (delay, (hung, after)) in [None, Some(DELAY)]
+        .iter()
+        .flat_map(|delay| MOMENTS.map(|moment| (*delay, moment)))
+    {
+        if delay.is_some() && hung == RING {
+            continue;
+        }
+        let what = format!("delay {delay:?}, device {hung}, after {after} calls");
+        let rig = RingRig::new(delay);
+        let clock = Arc::new(TestClock::default());
+        let log = rig.open(delay, patient(&clock));
+        commit(&log, 0..10);
+        let mut session = log.session();
+        session.append(&[&record(0, 10)]).expect("open");
+        session.commit(CommitMode::NOWAIT_BATCH).expect("open");
+        // The ring is flushed while the disk does not answer.
+        let gate = (hung == RING).then(|| rig.devices[DISK].gate());
+        let (log, hang) = (&log, rig.devices[hung].hang(after));
+        std::thread::scope(|scope| {
+            let (gate, hang) = (gate, hang);
+            let closes = scope.spawn(move || log.close());
+            assert!(hang.await_hanging(1, PATIENCE), "{what}: it is reached");
+            drop(gate);
+            assert_ends_with_the_patience(&what, &clock, &hang, &closes);
+            let closed = closes.join().expect("no panic");
+            // The disk alone says that the log was closed.
+            assert_eq!(closed.is_ok(), hung == RING, "{what}: {closed:?}");
+            if hung == RING {
+                rig.lose_ring();
+            }
+            rig.assert_kept(delay, 0, 11);
+            drop(hang);
+        });
+    }
+}
+
+#[test]
+fn a_log_that_is_dropped_waits_for_the_disk_and_the_ring_until_the_patience_is_over() {
+    let cases = [
+        (None, DISK, 0),
+        (None, DISK, 1),
+        (Some(DELAY), DISK, 0),
+        (Some(DELAY), DISK, 1),
+        (None, RING, 0),
+        (None, RING, 1),
+    ];
+    for (delay, hung, after) in cases {
+        let what = format!("delay {delay:?}, device {hung}, after {after} calls");
+        let rig = RingRig::new(delay);
+        let clock = Arc::new(TestClock::default());
+        // The session writes for itself, and so gets its answer.
+        let log = rig.open(delay, patient(&clock).log_writer(LogWriter::Inline));
+        commit(&log, 0..10);
+        let gate = (hung == RING).then(|| rig.devices[DISK].gate());
+        let hang = rig.devices[hung].hang(after);
+        std::thread::scope(|scope| {
+            let (gate, hang) = (gate, hang);
+            let mut session = log.session();
+            let commits = scope.spawn(move || common::commit(&mut session, 0, 10).map(drop));
+            assert!(hang.await_hanging(1, PATIENCE), "{what}: it is reached");
+            drop(gate);
+            if delay.is_none() {
+                until("the other one suffices", || commits.is_finished());
+            }
+            let drops = scope.spawn(move || drop(log));
+            assert_ends_with_the_patience(&what, &clock, &hang, &drops);
+            let committed = commits.join().expect("no panic");
+            assert!(committed.is_ok(), "{what}: {committed:?}");
+            rig.assert_kept(delay, 0, 11);
+            drop(hang);
+        });
+    }
+}
+
+/// An open log waits for the disk before it says that a checkpoint is durable. One that closes does
+/// not, and its checkpoint fails.
+#[test]
+fn a_log_closes_beside_a_checkpoint_that_waits_for_the_disk() {
+    for (delay, hung) in [(None, DISK), (None, CONTROL), (Some(DELAY), CONTROL)] {
+        let what = format!("delay {delay:?}, device {hung}");
+        let rig = RingRig::new(delay);
+        let clock = Arc::new(TestClock::default());
+        let log = rig.open(delay, patient(&clock));
+        commit(&log, 0..10);
+        let (log, hang) = (&log, rig.devices[hung].hang(0));
+        std::thread::scope(|scope| {
+            let hang = hang;
+            if hung == DISK {
+                commit(log, 10..11);
+            }
+            let durable = log.durable();
+            let update = scope.spawn(move || log.checkpoint(durable));
+            assert!(hang.await_hanging(1, PATIENCE), "{what}: it is reached");
+            clock.go_on(PATIENT);
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(!update.is_finished(), "{what}: the log is open");
+            let closes = scope.spawn(move || log.close());
+            until(&format!("{what}: it ends"), || closes.is_finished());
+            assert!(closes.join().expect("no panic").is_err(), "{what}");
+            assert!(update.join().expect("no panic").is_err(), "{what}");
+            rig.assert_kept(delay, 0, if hung == DISK { 11 } else { 10 });
+            drop(hang);
+        });
+    }
+}
