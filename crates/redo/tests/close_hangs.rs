@@ -1,6 +1,6 @@
 //! The end of a log with a member that hangs: `close` and `drop` wait for it as long as its
-//! patience lasts and no longer, whatever they are at, and nothing is lost. A process can then open the log
-//! without the member while it still hangs.
+//! patience lasts and no longer, whatever they are at, and nothing is lost. The log can then be
+//! opened without the member while it still hangs.
 //!
 //! The patience is counted by a clock of the test, so that the machine's speed decides nothing. The
 //! live test is the same on the system's clock, with `REDOLAB_HANGS` more rounds.
@@ -16,7 +16,7 @@ mod places;
 
 use common::{PATIENCE, record, until};
 use device::fault::Hang;
-use ends::assert_ends_with_the_patience;
+use ends::{assert_ends_with_the_patience, commit_until_closed};
 use hangs::{Live, Member, Rig, TestClock, patient};
 use places::{commit, count, try_open};
 use redo::{CommitMode, Error, LogWriter, Session};
@@ -149,22 +149,6 @@ fn a_log_closes_beside_an_update_that_waits_for_a_member() {
     }
 }
 
-/// Commits until the log is closed: how many were acknowledged, and the longest wait.
-fn commit_until_closed(session: &mut Session) -> (u32, Duration) {
-    let (mut number, mut worst) = (0, Duration::ZERO);
-    loop {
-        let begun = Instant::now();
-        let committed = common::commit(session, 0, number);
-        worst = worst.max(begun.elapsed());
-        match committed {
-            Ok(_) => number += 1,
-            // The log may be full by then.
-            Err(Error::Closed | Error::CheckpointIncomplete) => return (number, worst),
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
 /// The longest that a commit or the close itself took, from the moment on at which `hung` hangs,
 /// after so many calls.
 fn longest_wait(rig: &Rig, hung: usize, after: usize, patience: Duration) -> Duration {
@@ -199,7 +183,7 @@ fn longest_wait(rig: &Rig, hung: usize, after: usize, patience: Duration) -> Dur
 }
 
 #[test]
-fn commits_and_the_close_go_on_while_a_member_hangs() {
+fn commits_go_on_while_a_member_hangs_and_the_log_closes() {
     let (mut live, patience) = (Live::new(), Duration::from_millis(300));
     for round in 0..live.rounds() {
         for (cell, hung) in CASES {

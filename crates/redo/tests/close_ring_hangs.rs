@@ -1,8 +1,9 @@
 //! The end of a log with a ring while the disk or the ring hangs: `close` and `drop` wait for it
-//! as long as its patience lasts and no longer, and nothing is lost. The disk alone says that a log was
-//! closed: without it the close fails, and what was acknowledged is recovered from the ring.
+//! as long as its patience lasts and no longer, and nothing is lost. The disk alone says that a log
+//! was closed: without it the close fails, and what was acknowledged is recovered from the ring.
 //!
-//! The patience is counted by a clock of the test, so that the machine's speed decides nothing.
+//! The patience is counted by a clock of the test, so that the machine's speed decides nothing. The
+//! live test is the same on the system's clock, with `REDOLAB_HANGS` more rounds.
 
 mod common;
 
@@ -16,13 +17,13 @@ mod places;
 mod ring_rig;
 
 use common::{PATIENCE, record, until};
-use ends::assert_ends_with_the_patience;
-use hangs::{PATIENT, TestClock, patient};
+use ends::{assert_ends_with_the_patience, commit_until_closed};
+use hangs::{Live, PATIENT, TestClock, patient};
 use places::commit;
 use redo::{CommitMode, LogWriter};
 use ring_rig::{CONTROL, DELAY, DISK, RING, RingRig};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The log is drained by a write and a flush of the disk, and of the ring, where nothing is late. A
 /// close is durable when the disk has it in two copies, each with a write and a flush. With
@@ -144,4 +145,53 @@ fn a_log_closes_beside_a_checkpoint_that_waits_for_the_disk() {
             drop(hang);
         });
     }
+}
+
+/// The longest that a commit or the close itself took, from the moment on at which a device hangs.
+fn longest_wait(
+    rig: &RingRig,
+    delay: Option<Duration>,
+    hung: usize,
+    after: usize,
+    patience: Duration,
+) -> Duration {
+    let log = rig.open(delay, common::options().member_patience(patience));
+    let (hang, acknowledged, worst) = std::thread::scope(|scope| {
+        let mut session = log.session();
+        let commits = scope.spawn(move || commit_until_closed(&mut session));
+        std::thread::sleep(Duration::from_millis(5));
+        let hang = rig.devices[hung].hang(after);
+        let begun = Instant::now();
+        // What came of it depends on what hangs.
+        let _ = log.close();
+        let took = begun.elapsed();
+        let (acknowledged, worst) = commits.join().expect("no panic");
+        (hang, acknowledged, worst.max(took))
+    });
+    // A commit that was not acknowledged may be there.
+    let left = rig.kept(delay, 0);
+    assert!(left == acknowledged || left == acknowledged + 1);
+    drop(hang);
+    worst
+}
+
+#[test]
+fn commits_go_on_while_the_disk_or_the_ring_hangs_and_the_log_closes() {
+    let (mut live, patience) = (Live::new(), Duration::from_millis(300));
+    for round in 0..live.rounds() {
+        for (delay, hung) in [
+            (None, DISK),
+            (None, CONTROL),
+            (None, RING),
+            (Some(DELAY), DISK),
+        ] {
+            let rig = RingRig::new(delay);
+            let case = format!("close, {delay:?}, device {hung}");
+            let after = round as usize % 4;
+            live.count(&case, patience, || {
+                longest_wait(&rig, delay, hung, after, patience)
+            });
+        }
+    }
+    live.judge();
 }

@@ -9,90 +9,20 @@ mod hangs;
 #[path = "common/places.rs"]
 mod places;
 
-use common::{PATIENCE, SMALL, Scratch, options, until};
-use device::fault::{FaultDevice, Hang};
-use device::{FileSet, LogDevice, SyncMethod};
+#[path = "common/ring_rig.rs"]
+mod ring_rig;
+
+use common::{PATIENCE, options, until};
+use device::fault::Hang;
 use hangs::{Commits, Live, TestClock};
 use measure::Clock;
 use places::commit;
-use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
-use redo::{Error, Log, MemberLayout, Options};
-use std::path::PathBuf;
+use redo::Log;
+use ring_rig::{DELAY, DISK, RING, RingRig};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Has room for all that is committed here.
-const RING_BYTES: u64 = 4 << 20;
 const COMMITS: u32 = 60;
-/// After which the ring of a failover is written.
-const DELAY: Duration = Duration::from_millis(20);
-/// Devices of a rig.
-const DISK: usize = 0;
-const RING: usize = 2;
-
-struct Rig {
-    scratch: Scratch,
-    /// The redo of the disk, its control information, the ring.
-    devices: [Arc<FaultDevice>; 3],
-}
-
-fn layout(scratch: &Scratch, delay: Option<Duration>) -> MemberLayout {
-    let [disk, ring] = ["disk", "ring"].map(|name| scratch.0.join(name));
-    let layout = match delay {
-        None => MemberLayout::ring(disk, ring, RING_BYTES),
-        Some(delay) => MemberLayout::failover(disk, ring, RING_BYTES, delay),
-    };
-    layout.force_same_device(true)
-}
-
-impl Rig {
-    fn new(delay: Option<Duration>) -> Rig {
-        let scratch = Scratch::new();
-        for name in ["disk", "ring"] {
-            std::fs::create_dir(scratch.0.join(name)).expect("a directory");
-        }
-        let made = Log::builder(layout(&scratch, delay)).shape(SMALL).create();
-        made.expect("a new log");
-        let disk = Paths::new(scratch.0.join("disk"));
-        let device = |files: &[PathBuf], bytes| {
-            let set = FileSet::open(files, bytes, SyncMethod::Buffered).expect("files");
-            Arc::new(FaultDevice::new(Arc::new(set)))
-        };
-        let ring = scratch.0.join("ring").join(Paths::RING);
-        let bytes = std::fs::metadata(&ring).expect("a file").len();
-        let devices = [
-            device(&disk.logs(SMALL.groups), SMALL.file_bytes),
-            device(&[disk.control()], CONTROL_BYTES),
-            device(&[ring], bytes),
-        ];
-        Rig { scratch, devices }
-    }
-
-    fn open(&self, delay: Option<Duration>, options: Options) -> Log {
-        let [data, control, ring] = self
-            .devices
-            .clone()
-            .map(|device| device as Arc<dyn LogDevice>);
-        let layout = MemberLayout::ring_on_devices((data, control), ring, delay);
-        let opened = Log::builder(layout).options(options).open();
-        opened.expect("a log").0
-    }
-
-    /// Records from `first` on are there, so many in all.
-    fn assert_kept(self, delay: Option<Duration>, first: u32, all: u32) {
-        let opened = Log::builder(layout(&self.scratch, delay)).open();
-        let (_log, recovery) = opened.expect("a log");
-        let mut next = first;
-        let read = recovery.recover(|rba, bytes| {
-            assert_eq!(common::whose(bytes), (0, next), "{rba}");
-            next += 1;
-            Ok::<(), Error>(())
-        });
-        read.expect("what was recovered is readable");
-        assert_eq!(next, all);
-    }
-}
 
 #[test]
 fn commits_go_on_while_the_disk_or_the_ring_hangs_beside_a_checkpoint() {
@@ -100,7 +30,7 @@ fn commits_go_on_while_the_disk_or_the_ring_hangs_beside_a_checkpoint() {
     // Which devices hang: all of the disk, its control information alone, the ring.
     let cases: [&[usize]; 3] = [&[0, 1], &[1], &[2]];
     for (delay, hung) in delays.iter().flat_map(|d| cases.map(|hung| (*d, hung))) {
-        let rig = Rig::new(delay);
+        let rig = RingRig::new(delay);
         let log = rig.open(delay, options());
         commit(&log, 0..10);
         let checkpoint = log.durable();
@@ -156,7 +86,7 @@ fn a_disk_and_a_ring_that_hung_are_used_again() {
         .iter()
         .flat_map(|d| (0..4).map(|after| (*d, after)))
     {
-        let rig = Rig::new(delay);
+        let rig = RingRig::new(delay);
         let clock = Arc::new(TestClock::default());
         let log = rig.open(delay, options().member_clock(Arc::clone(&clock) as _));
         let log = Arc::new(log);
@@ -186,7 +116,7 @@ fn a_disk_and_a_ring_that_hung_are_used_again() {
 
 /// The longest commit while a device hangs, on the system's clock, and how many there were.
 fn longest_commit(
-    rig: &Rig,
+    rig: &RingRig,
     delay: Option<Duration>,
     hung: usize,
     after: usize,
@@ -214,7 +144,7 @@ fn commits_go_on_while_the_disk_or_the_ring_hangs() {
             (Some(DELAY), DISK),
             (Some(DELAY), RING),
         ] {
-            let rig = Rig::new(delay);
+            let rig = RingRig::new(delay);
             let mut all = 0;
             live.count(
                 &format!("{delay:?}, device {hung}"),

@@ -194,10 +194,10 @@ pub const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "hangs",
-        shows: "a member, disk or ring hangs beside checkpoints, log switches, an archiver or a copy, \
-                100 times each: at least 95 of 100 times no commit waits longer than the patience \
-                and 100 ms, and nothing is lost",
-        takes: "25 min",
+        shows: "a member, disk or ring hangs beside checkpoints, log switches, an archiver, a copy or \
+                a close, 100 times each: at least 95 of 100 times no commit waits longer than the \
+                patience and 100 ms, and nothing is lost",
+        takes: "30 min",
         arguments: &[
             "--test",
             "member_hangs",
@@ -205,6 +205,10 @@ pub const PROOFS: &[Proof] = &[
             "ring_hangs",
             "--test",
             "copy_hangs",
+            "--test",
+            "close_hangs",
+            "--test",
+            "close_ring_hangs",
         ],
         filter: &["commits_go_on_while", "--test-threads", "1"],
         env: |_| vec![("REDOLAB_HANGS", "100".to_owned())],
