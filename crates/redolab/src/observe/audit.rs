@@ -167,14 +167,15 @@ mod tests {
         }
     }
 
+    fn flushes(counted: Option<u64>) -> Option<DiskStats> {
+        Some(DiskStats {
+            flushes: counted,
+            ..DiskStats::default()
+        })
+    }
+
     #[test]
     fn what_each_evidence_is_worth() {
-        let flushes = |n| {
-            Some(DiskStats {
-                flushes: n,
-                ..DiskStats::default()
-            })
-        };
         let sound = Evidence {
             needed: 1000,
             counted: flushes(Some(1000)),
