@@ -254,7 +254,7 @@ fn commit_until_killed(folder: &Path) -> ! {
 }
 
 /// While a member of a killed process is frozen, that process cannot end and keeps the locks of all
-/// members: who opens the log is told so, and what to do; and then nothing is missing.
+/// members: who opens the log reads which process and member, and what to do; and then nothing is missing.
 #[test]
 fn a_killed_process_that_cannot_end_is_named_to_who_opens_its_log() {
     if let Some(folder) = std::env::var_os(FROZEN) {
@@ -293,7 +293,8 @@ fn a_killed_process_that_cannot_end_is_named_to_who_opens_its_log() {
     let last = durable.find(later).expect("it goes on");
     child.0.kill().expect("it runs");
     let refused = common::open_with(mirror(&scratch.0), options());
-    let refused = refused.err().expect("its locks are held").to_string();
+    let refused = refused.map(drop).expect_err("its locks are held");
+    let refused = refused.to_string();
     let process = format!("process {}", child.0.id());
     for part in [&*process, "member 2", "hangs", "end the hang"] {
         assert!(refused.contains(part), "{part}: {refused}");
