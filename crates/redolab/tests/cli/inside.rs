@@ -167,7 +167,8 @@ pub fn draw_often(most: u64, kill: &dyn Fn(u64) -> Vec<PathBuf>, then: &dyn Fn(&
             }
             after /= LESS;
         }
-        let what = format!("kill {count} after {after}: {seen:?}");
+        let first = seen.first().and_then(|path| path.file_name());
+        let what = format!("kill {count} after {after}: {} seen, {first:?}", seen.len());
         println!("{what}");
         assert!(!seen.is_empty(), "{what}: no kill was inside the work");
         then(&what);
