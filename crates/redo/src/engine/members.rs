@@ -10,6 +10,7 @@ use super::create::hold;
 use super::headers::fresh_id;
 use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
 use super::open::{open_logs, open_member_control};
+use super::openings::{self, Times};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
 use super::{Log, create};
@@ -21,9 +22,8 @@ use crate::members::{
 };
 use crate::recovery::{DamageScan, Recovery};
 use crate::sync::Mutex;
-use device::file::{Directory, LockGuard, lock_exclusive_at};
+use device::file::{Directory, LockGuard, SyncMethod, lock_exclusive_at};
 use device::{Caps, DeviceError, FileSet, IoEngine, LogDevice};
-use measure::Clock;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,9 +71,6 @@ impl Taken {
     }
 }
 
-/// For how long a member is waited for, and by which clock.
-type Times = (Duration, Arc<dyn Clock>);
-
 /// Has a thread of its own carry what is written to the control information of a member, whose lock
 /// it keeps; returns the member's number, too.
 fn carry(
@@ -101,10 +98,23 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn open(layout: &MemberLayout, options: &Options) -> Result<Places, Error> {
+    pub(super) fn open(
+        layout: &MemberLayout,
+        method: SyncMethod,
+        times: &Times,
+    ) -> Result<Places, Error> {
         let mut found = Places::default();
         for place in &layout.places {
-            match open_member(place, options) {
+            let opens = place.clone();
+            let open = move || open_member(&opens, method);
+            let opened = match openings::in_time(place.path(), times, open)? {
+                Ok(opened) => opened,
+                Err(silent) => {
+                    found.unopened.push(silent);
+                    continue;
+                }
+            };
+            match opened {
                 Ok(member) => found.opened.push(member),
                 Err(error) if is_absence(&error) => match vacant(place, error) {
                     Ok((directory, _)) if layout.replace_lost => found.lost.push(directory),
@@ -193,7 +203,7 @@ impl Log {
             opened,
             unopened,
             lost,
-        } = Places::open(&layout, &options)?;
+        } = Places::open(&layout, options.sync_method, &times)?;
         refuse_none(&layout, &opened, &unopened)?;
         let Taken {
             mut files,
@@ -309,10 +319,10 @@ pub(super) fn one_batch_at_a_time(options: &mut Options) -> Vec<String> {
     notes
 }
 
-pub(super) fn open_member(place: &MemberPlace, options: &Options) -> Result<OpenedMember, Error> {
+pub(super) fn open_member(place: &MemberPlace, method: SyncMethod) -> Result<OpenedMember, Error> {
     match place {
-        MemberPlace::Directory(path) => open_member_in(&hold(path)?, options),
-        MemberPlace::OpenDirectory(held) => open_member_in(held, options),
+        MemberPlace::Directory(path) => open_member_in(&hold(path)?, method),
+        MemberPlace::OpenDirectory(held) => open_member_in(held, method),
         MemberPlace::Devices { data, control } => {
             let path = Path::new(Paths::CONTROL);
             Ok(OpenedMember {
@@ -328,14 +338,14 @@ pub(super) fn open_member(place: &MemberPlace, options: &Options) -> Result<Open
     }
 }
 
-fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMember, Error> {
+fn open_member_in(directory: &Directory, method: SyncMethod) -> Result<OpenedMember, Error> {
     let at = directory.entry(Paths::CONTROL)?;
     create::require_log(directory)?;
     let lock = lock_exclusive_at(&at)?;
     // Its creator may have been killed before the name was durable.
     directory.sync()?;
     let file = open_member_control(&at)?;
-    let set = open_logs(directory, file.info(), options.sync_method)?.under_lock(&lock);
+    let set = open_logs(directory, file.info(), method)?.under_lock(&lock);
     Ok(OpenedMember {
         given: GivenMember {
             path: directory.path().to_owned(),

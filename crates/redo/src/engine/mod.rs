@@ -32,6 +32,7 @@ mod member_layout;
 mod members;
 mod observer;
 pub mod open;
+mod openings;
 mod options;
 mod paths;
 mod pipeline;

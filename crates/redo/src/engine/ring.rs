@@ -186,7 +186,8 @@ impl Together {
     fn open(layout: &MemberLayout, options: &Options) -> Result<Together, Error> {
         let ring = layout.checked_ring()?;
         layout.refuse_shared_disks()?;
-        let OpenedMember { given, files, lock } = open_member(&layout.places[0], options)?;
+        let OpenedMember { given, files, lock } =
+            open_member(&layout.places[0], options.sync_method)?;
         let mut control = given.file;
         let mut locks: Vec<LockGuard> = lock.into_iter().collect();
         let found = give_ring(&ring.place, options, &mut locks)?;

@@ -91,8 +91,9 @@ fn on_members(layout: &MemberLayout, at: Rba) -> Result<Salvage, Error> {
     let table = layout.table()?;
     layout.refuse_shared_disks()?;
     // Every file system takes it.
-    let options = Options::default().sync_method(SyncMethod::Buffered);
-    let found = Places::open(layout, &options)?;
+    let (mut options, method) = (Options::default(), SyncMethod::Buffered);
+    let times = (options.member_patience, options.clock_of_members());
+    let found = Places::open(layout, method, &times)?;
     let (mut given, mut locks) = (Vec::new(), Vec::new());
     for member in found.opened {
         given.push(member.given);

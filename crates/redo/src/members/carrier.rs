@@ -15,8 +15,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const ETIMEDOUT: i32 = 110;
-/// For how long a member is waited for at least while the log is opened.
-const OPENING: Duration = Duration::from_secs(30);
+/// For how long a member is waited for at least while the log is opened: longer than for the lock
+/// of a process that is ending.
+pub(crate) const OPENING: Duration = Duration::from_secs(31);
 
 /// A clock by which members are late.
 #[derive(Clone)]

@@ -33,10 +33,10 @@ mod returning;
 pub(crate) mod ring;
 
 use contest::{CellStats, MemberStats, nanos};
-use errands::Errands;
 
 pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember, newest};
-pub(crate) use carrier::{MemberCarrier, MemberClock};
+pub(crate) use carrier::{MemberCarrier, MemberClock, OPENING};
+pub(crate) use errands::Errands;
 pub(crate) use queue::MembersQueue;
 pub(crate) use returning::{Resilver, ResilverStep};
 
