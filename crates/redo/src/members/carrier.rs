@@ -100,6 +100,16 @@ impl MemberCarrier {
     }
 }
 
+impl Drop for MemberCarrier {
+    /// A write that was given up with the copy when the log was closed need not hang: what it was
+    /// to write must not come later than what the next owner writes, and the next opening must not
+    /// find the member locked.
+    fn drop(&mut self) {
+        let leaves = |time| is_late(time, self.patience);
+        self.errands.end(&*self.clock, leaves);
+    }
+}
+
 fn is_late(time: Nanos, patience: Duration) -> bool {
     u128::from(time.0) >= patience.as_nanos()
 }

@@ -38,8 +38,8 @@ struct Desk {
     jobs: VecDeque<(u64, Job)>,
     jobs_so_far: u64,
     running: Option<u64>,
-    /// Nobody waits for what is running.
-    given_up: bool,
+    /// Nobody waits for what is running, which was asked for then.
+    given_up: Option<Nanos>,
     stop: bool,
 }
 
@@ -100,7 +100,9 @@ impl Errands {
                 let mut desk = self.shared.lock();
                 let answer = take(&answer);
                 if answer.is_none() {
-                    desk.given_up |= desk.running == Some(id);
+                    if desk.running == Some(id) {
+                        desk.given_up = Some(begun);
+                    }
                     desk.jobs.retain(|(job, _)| *job != id);
                 }
                 return answer;
@@ -121,7 +123,20 @@ impl Errands {
 
     /// Work that was given up has not ended.
     pub(crate) fn is_busy(&self) -> bool {
-        self.shared.lock().given_up
+        self.shared.lock().given_up.is_some()
+    }
+
+    /// Waits for work that was given up until `leaves` says otherwise, which is asked with the time
+    /// that it has taken by `clock`.
+    pub(crate) fn end(&self, clock: &dyn Clock, leaves: impl Fn(Nanos) -> bool) {
+        loop {
+            let seen = self.shared.ended.read();
+            let begun = self.shared.lock().given_up;
+            if begun.is_none_or(|begun| leaves(clock.now().since(begun))) {
+                return;
+            }
+            self.shared.ended.wait_timeout(seen, Some(LOOK));
+        }
     }
 }
 
@@ -130,7 +145,7 @@ impl Drop for Errands {
         let busy = {
             let mut desk = self.shared.lock();
             desk.stop = true;
-            desk.given_up
+            desk.given_up.is_some()
         };
         self.shared.work.ring();
         if let Some(thread) = self.thread.take().filter(|_| !busy) {
@@ -157,7 +172,7 @@ fn carry_out(shared: &Shared) {
         drop(desk);
         job();
         let mut desk = shared.lock();
-        (desk.running, desk.given_up) = (None, false);
+        (desk.running, desk.given_up) = (None, None);
         drop(desk);
         shared.ended.bump();
         shared.ended.wake_all();
