@@ -20,7 +20,7 @@ use common::{PATIENCE, record, until};
 use ends::{assert_ends_with_the_patience, commit_until_closed};
 use hangs::{Live, PATIENT, TestClock, patient};
 use places::commit;
-use redo::{CommitMode, LogWriter};
+use redo::{CommitMode, LogWriter, Session};
 use ring_rig::{CONTROL, DELAY, DISK, RING, RingRig};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -145,6 +145,41 @@ fn a_log_closes_beside_a_checkpoint_that_waits_for_the_disk() {
             drop(hang);
         });
     }
+}
+
+/// A ring that is given a few log writes at most while the disk is late has no room for the last
+/// commit: nobody can write it, and it fails when the log is closed.
+#[test]
+fn a_log_closes_that_waits_for_the_disk_because_the_ring_takes_no_more() {
+    let what = "the ring takes no more";
+    let rig = RingRig::new(Some(DELAY));
+    let clock = Arc::new(TestClock::default());
+    let log = rig.open(Some(DELAY), patient(&clock));
+    let (log, hang) = (&log, rig.devices[DISK].hang(0));
+    std::thread::scope(|scope| {
+        let hang = hang;
+        let mut session = log.session();
+        let commits = scope.spawn(move || commit_until_refused(&mut session));
+        assert!(hang.await_hanging(1, PATIENCE), "{what}: it is reached");
+        clock.go_on(DELAY);
+        until(what, || log.ring().is_some_and(|ring| ring.over_budget));
+        let closes = scope.spawn(move || log.close());
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(!closes.is_finished(), "{what}: the patience is not over");
+        clock.go_on(PATIENT - DELAY);
+        until("it closes", || closes.is_finished());
+        assert!(closes.join().expect("no panic").is_err(), "{what}");
+        let acknowledged = commits.join().expect("no panic");
+        assert!(acknowledged > 10);
+        // The ring has what was acknowledged, and nothing of the last one.
+        assert_eq!(rig.kept(Some(DELAY), 0), acknowledged);
+        drop(hang);
+    });
+}
+
+fn commit_until_refused(session: &mut Session) -> u32 {
+    let refused = |number: &u32| common::commit(session, 0, *number).is_err();
+    (0..).find(refused).expect("the log is closed")
 }
 
 /// The longest that a commit or the close itself took, from the moment on at which a device hangs.

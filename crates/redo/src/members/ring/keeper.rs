@@ -27,11 +27,12 @@ struct Desk {
 }
 
 impl Keeper {
-    pub(super) fn start(shared: Arc<Shared>) -> Result<Keeper, DeviceError> {
+    /// Rings `bell` for the log writer when the disk is given up.
+    pub(super) fn start(shared: Arc<Shared>, bell: Arc<Doorbell>) -> Result<Keeper, DeviceError> {
         let desk = Arc::new(Desk::default());
         let thread = {
             let desk = Arc::clone(&desk);
-            let keep = move || Keeper::keep(&desk, &shared);
+            let keep = move || Keeper::keep(&desk, &shared, &bell);
             std::thread::Builder::new().name("ring".into()).spawn(keep)
         };
         let thread = thread.map_err(|source| DeviceError::Io {
@@ -42,7 +43,7 @@ impl Keeper {
         Ok(Keeper { desk, thread })
     }
 
-    fn keep(desk: &Desk, shared: &Shared) {
+    fn keep(desk: &Desk, shared: &Shared, bell: &Doorbell) {
         loop {
             let seen = desk.bell.read();
             if desk.stop.load(SeqCst) {
@@ -53,6 +54,9 @@ impl Keeper {
             let idle = match lock(shared).as_mut() {
                 Some(core) => {
                     core.pump();
+                    if core.is_given_up() {
+                        bell.ring();
+                    }
                     core.is_idle()
                 }
                 None => true,

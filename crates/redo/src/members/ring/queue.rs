@@ -308,6 +308,16 @@ impl Core {
         disk && (self.tail.is_idle() || self.tail.hangs(patience))
     }
 
+    /// What is left cannot be written: the log is closed, the disk does not answer, and the ring
+    /// has no room, or hangs. All of it fails; what was acknowledged is on one of them.
+    fn give_up_disk(&mut self, out: &mut Vec<OpCompletion>) -> usize {
+        if self.pending.is_empty() || !self.is_given_up() || !self.hangs() {
+            return 0;
+        }
+        self.broken = true;
+        self.deliver(out)
+    }
+
     /// The log is closed, and the disk does not answer.
     pub(super) fn is_given_up(&self) -> bool {
         self.standing.closes() && self.disk.hangs(self.standing.member_patience())
@@ -385,7 +395,7 @@ impl RingQueue {
             broken: false,
         });
         let keeper = match blocking {
-            true => Some(Keeper::start(Arc::clone(&ring.shared))?),
+            true => Some(Keeper::start(Arc::clone(&ring.shared), Arc::clone(&bell))?),
             false => None,
         };
         Ok(RingQueue {
@@ -405,7 +415,10 @@ impl RingQueue {
             return (0, true, None);
         };
         core.pump();
-        let returned = core.deliver(out);
+        let mut returned = core.deliver(out);
+        if returned == 0 {
+            returned = core.give_up_disk(out);
+        }
         let idle = core.is_idle();
         let over = core.pending.is_empty() && (idle || core.broken || core.hangs());
         if let (false, Some(keeper)) = (idle, &self.keeper) {
