@@ -93,7 +93,8 @@ pub(crate) struct Standing {
     /// Rung when the queue has to be looked at.
     bell: Arc<Doorbell>,
     clock: OnceLock<Arc<dyn Clock>>,
-    /// Threads that read members of the open log, by their numbers, while nobody reads there.
+    /// Threads that read members of the open log, by their numbers, while nobody waits for them:
+    /// what they read was returned, or given up.
     readers: Vec<Mutex<Vec<Errands>>>,
     /// Rung when a member was given up, or is copied no more.
     pub(crate) news: Doorbell,

@@ -1,6 +1,8 @@
 //! Reading a member of an open log that may hang: a thread that may be left behind reads, and who
 //! asked waits for it as long as the member's patience lasts.
 //!
+//! Invariant: of each member only a few threads are left behind, however often it is read.
+//!
 //! What it must not know: what is read, and what becomes of the member.
 
 use super::Standing;
@@ -9,6 +11,9 @@ use device::{DeviceError, LogDevice};
 use measure::Nanos;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
+
+/// Threads that are left behind in one member at most.
+const MOST_LEFT: usize = 4;
 
 impl Standing {
     /// Whether a member that took so long is late.
@@ -53,7 +58,8 @@ impl Standing {
         (addr, out): (u64, &mut [u8]),
         gives_up: impl FnMut(Nanos) -> bool,
     ) -> Result<(), DeviceError> {
-        let idle = || {
+        // Those that nobody uses, or that were left behind.
+        let kept = || {
             self.readers[member]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -63,8 +69,15 @@ impl Standing {
             action: "read",
             source,
         };
-        let kept = idle().pop();
-        let reader = match kept {
+        let free = {
+            let mut kept = kept();
+            let free = kept.iter().position(|reader| !reader.is_busy());
+            if free.is_none() && kept.len() >= MOST_LEFT {
+                return Err(refused(std::io::ErrorKind::TimedOut.into()));
+            }
+            free.map(|at| kept.swap_remove(at))
+        };
+        let reader = match free {
             Some(reader) => reader,
             // What it reads harms nobody, however late.
             None => Errands::start(format!("lgr{member:02}"), ()).map_err(refused)?,
@@ -74,11 +87,45 @@ impl Standing {
             let mut bytes = vec![0; len];
             device.read(addr, &mut bytes).map(|()| bytes)
         });
+        kept().push(reader);
         let Some(read) = read else {
             return Err(refused(std::io::ErrorKind::TimedOut.into()));
         };
-        idle().push(reader);
         out.copy_from_slice(&read?);
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests {
+    use super::*;
+    use crate::control::MemberTable;
+    use device::NullDevice;
+    use device::fault::FaultDevice;
+    use std::time::Duration;
+
+    #[test]
+    fn a_member_that_never_answers_costs_a_few_threads_however_often_it_is_read() {
+        let standing = Standing::new(MemberTable::new(2, 1).expect("members"));
+        standing.set_patience(Duration::from_millis(1));
+        let null = NullDevice::new(1 << 20, NullDevice::PLAIN);
+        let fault = Arc::new(FaultDevice::new(Arc::new(null)));
+        let device: Arc<dyn LogDevice> = fault.clone();
+        let hang = fault.hang(0);
+        for _ in 0..3 * MOST_LEFT {
+            let read = standing.read_to_copy(0, &device, (0, &mut [0]));
+            assert!(read.is_err());
+        }
+        // Some may not have begun when they were given up.
+        assert!(!hang.await_hanging(MOST_LEFT + 1, Duration::from_millis(10)));
+        assert!(standing.readers[0].lock().expect("no panic").len() <= MOST_LEFT);
+        drop(hang);
+        standing.set_patience(Duration::from_secs(60));
+        let answers = || standing.read_to_copy(0, &device, (0, &mut [0])).is_ok();
+        let begun = std::time::Instant::now();
+        while !answers() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::yield_now();
+        }
     }
 }
