@@ -320,3 +320,38 @@ pub(super) fn kind_of(delay: Option<std::time::Duration>) -> RingKind {
         None => RingKind::Ring,
     }
 }
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests {
+    use super::*;
+    use device::Region;
+
+    /// Such a queue is left behind with a device that hangs. Members are opened as the disk is.
+    #[test]
+    fn a_queue_of_a_disk_or_a_ring_keeps_its_lock() {
+        let at = std::env::temp_dir().join(format!("redo-locks-{}", std::process::id()));
+        let [disk, ring] = ["disk", "ring"].map(|name| at.join(name));
+        for directory in [&disk, &ring] {
+            std::fs::create_dir_all(directory).expect("a directory");
+        }
+        let shape = Shape::new().block_bytes(Some(4096)).file_bytes(512 << 10);
+        let layout = MemberLayout::ring(&disk, &ring, 1 << 20).force_same_device(true);
+        let made = Log::builder(layout).shape(shape).create();
+        made.expect("a new log");
+        let method = SyncMethod::Buffered;
+        let open_disk = || open_member(&MemberPlace::Directory(disk.clone()), method);
+        let open_ring = || hold(&ring).and_then(|held| open_file(&held, method));
+        let region = || Arc::new(Region::new(4096).expect("memory"));
+
+        let queue = open_disk().expect("a disk").given.data.queue(region());
+        assert!(open_disk().is_err() && open_ring().is_ok());
+        drop(queue.expect("a queue"));
+        assert!(open_disk().is_ok());
+
+        let queue = open_ring().expect("a ring").0.queue(region());
+        assert!(open_ring().is_err() && open_disk().is_ok());
+        drop(queue.expect("a queue"));
+        assert!(open_ring().is_ok());
+        std::fs::remove_dir_all(&at).expect("removed");
+    }
+}
