@@ -13,6 +13,7 @@ use redo::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -192,9 +193,14 @@ impl Freezer {
             "read nothing; fsfreeze --unfreeze \"$0\" 2> /dev/null",
         ];
         let mut guard = Command::new("sh");
-        let guard = guard.args(thaw).arg(&at).stdin(Stdio::piped()).spawn();
+        // In a group of its own, so that it is not ended with this process.
+        guard
+            .args(thaw)
+            .arg(&at)
+            .stdin(Stdio::piped())
+            .process_group(0);
         let made = Freezer {
-            guard: guard.expect("a shell"),
+            guard: guard.spawn().expect("a shell"),
             at,
         };
         // Where it cannot be done, it is known before anything waits for it.
