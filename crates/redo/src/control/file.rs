@@ -11,10 +11,13 @@ use crate::error::Error;
 use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
-use device::LogDevice;
 use device::queue::IoOrDevice;
+use device::{IoFailure, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// EIO, of what is not tried any more.
+const FAILED: IoOrDevice = IoOrDevice::Io(IoFailure { errno: 5 });
 
 /// Which members may be marked stale, each alone, a bit for each; see [`ControlFile::agree`].
 pub(crate) type Agreed = Box<dyn Fn() -> u16 + Send + Sync>;
@@ -27,6 +30,8 @@ pub struct ControlFile {
     agreed: Option<Agreed>,
     path: PathBuf,
     info: ControlInfo,
+    /// Writing it has failed: what the disk holds is unknown.
+    failed: bool,
     planted: Planted,
 }
 
@@ -113,6 +118,7 @@ impl ControlFile {
                 agreed: None,
                 path,
                 info,
+                failed: false,
                 planted: Planted::none(),
             }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
@@ -140,6 +146,7 @@ impl ControlFile {
             agreed: None,
             path: path.to_owned(),
             info,
+            failed: false,
             planted: Planted::none(),
         };
         // A member that is made anew is stale in its own.
@@ -251,6 +258,7 @@ impl ControlFile {
     /// When one of the others fails; the caller must not go on, as after [`ControlFile::update`].
     #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn readmit(&mut self, member: usize) -> Result<bool, Error> {
+        self.go_on()?;
         let before = self.info.clone();
         if !self.is_at_rest(member) {
             return Ok(false);
@@ -267,6 +275,7 @@ impl ControlFile {
             agreed: None,
             path: self.path.clone(),
             info: before.clone(),
+            failed: false,
             planted: self.planted,
         };
         let written = returns.write_copies();
@@ -296,7 +305,7 @@ impl ControlFile {
         };
         self.in_order();
         if let Err(error) = stored {
-            self.info = before;
+            (self.info, self.failed) = (before, true);
             return Err(error);
         }
         Ok(self.info.members.is_some_and(|table| table.in_sync(member)))
@@ -321,10 +330,10 @@ impl ControlFile {
     }
 
     /// Changes the information and makes the change durable before it returns. When that fails
-    /// the change is not kept: what the disk holds is unknown, and the caller must not go on.
+    /// the change is not kept: what the disk holds is unknown, and nothing is written any more.
     ///
     /// # Errors
-    /// Of the change itself, or of the device.
+    /// Of the change itself, or of the device, also in an earlier update.
     pub fn update<R>(
         &mut self,
         change: impl FnOnce(&mut ControlInfo) -> Result<R, Error>,
@@ -353,16 +362,25 @@ impl ControlFile {
         self.places.iter().any(|place| place.good.is_some())
     }
 
+    fn go_on(&self) -> Result<(), Error> {
+        match self.failed {
+            true => Err(Error::control(&self.path, FAILED)),
+            false => Ok(()),
+        }
+    }
+
     /// Writes both copies, one after the other. First the one that is not believed, so that a torn
     /// write never hits the only good one.
     ///
     /// A member that fails ends the pass: no other one gets what rests on it. It is marked stale,
     /// and all is written again.
     fn store(&mut self) -> Result<(), Error> {
+        self.go_on()?;
         while let Err((member, error)) = self.store_once() {
             let marked = self.info.members;
             let marked = marked.and_then(|table| self.without(table, member));
             let Some(marked) = marked else {
+                self.failed = true;
                 return Err(Error::control(&self.path, error));
             };
             self.info.members = Some(marked);
@@ -397,8 +415,7 @@ impl ControlFile {
         self.left.extend(gone);
         if self.places.is_empty() {
             // Marking members stale has left none that could keep it.
-            const EIO: i32 = 5;
-            return Err((0, IoOrDevice::Io(device::IoFailure { errno: EIO })));
+            return Err((0, FAILED));
         }
         self.write_copies()
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use device::LogDevice;
+use device::fault::{Fault, FaultDevice, FaultTarget, Injection};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -198,4 +199,32 @@ fn an_update_is_durable_in_both_copies() {
             assert_eq!(found.checkpoint.block, block);
         }
     }
+}
+
+/// What the disk holds is unknown then, so nothing may rest on it.
+#[test]
+fn after_an_update_that_failed_nothing_is_written() {
+    let disk = device::sim_disk::SimDisk::new(CONTROL_BYTES as usize, 512, false);
+    disk.set_immediate(true);
+    let device = Arc::new(FaultDevice::new(Arc::new(disk.clone())));
+    let shared: Arc<dyn LogDevice> = Arc::clone(&device) as _;
+    let info = ControlInfo::new(LogId([9; 16]), geometry());
+    let mut file = ControlFile::create(shared, Path::new("c"), info).expect("healthy");
+    let mut move_to = |block| {
+        file.update(|info| {
+            info.checkpoint.block = block;
+            Ok(())
+        })
+    };
+    device.inject(Injection {
+        target: FaultTarget::Flush,
+        nth: device.counts().flushes + 1,
+        fault: Fault::Errno(5),
+        for_good: false,
+    });
+    move_to(1).expect_err("the flush fails");
+    device.heal();
+    let before = disk.durable_image();
+    move_to(2).expect_err("nothing is known");
+    assert!(disk.durable_image() == before, "nothing was written");
 }

@@ -269,14 +269,18 @@ impl Lane {
         late.is_some_and(|late| u128::from(late) >= patience.as_nanos())
     }
 
-    /// The log is closed: nothing is begun any more, and what is in flight is waited for until it
-    /// has been for as long as `patience`. Threads that hang are left behind then. Who opens the
+    /// The log is closed: nothing is begun any more.
+    pub(super) fn stop(&self) {
+        self.shared.lock().stop = true;
+    }
+
+    /// After [`Lane::stop`]: what is in flight is waited for until it has been for as long as
+    /// `patience`. Threads that hang are left behind then. Who opens the
     /// member next meets no late write: their queues hold its lock.
     pub(super) fn end(&mut self, patience: Duration) {
         let Driver::Threads(_) = &self.driver else {
             return;
         };
-        self.shared.lock().stop = true;
         loop {
             let seen = self.shared.bell.read();
             if self.shared.lock().lane.status().in_flight == 0 {

@@ -400,6 +400,8 @@ impl Drop for MembersQueue {
         lanes.append(&mut state.lanes);
         lanes.append(&mut state.given_up);
         drop(state);
+        // All of them, before one is waited for.
+        lanes.iter().for_each(Lane::stop);
         for lane in &mut lanes {
             lane.end(self.standing.patience());
         }

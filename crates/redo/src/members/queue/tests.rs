@@ -434,6 +434,7 @@ fn outlives_its_write(planted: Planted, ends: bool, waits: Duration) -> bool {
     assert!(held.is_some(), "it is in flight");
     let dropping = std::thread::spawn(move || {
         if ends {
+            lane.stop();
             lane.end(Duration::ZERO);
         }
         drop(lane);

@@ -480,6 +480,7 @@ impl Drop for RingQueue {
         if let Some(mut core) = core {
             core.pump();
             let patience = core.standing.member_patience();
+            core.disk.stop();
             core.disk.end(patience);
             core.tail.end(patience);
         }
