@@ -54,7 +54,15 @@ fn lat1_runs_on_a_server_and_its_redo_is_exact() {
     let place = Place::new();
     let before = server.insert_lsn();
     let address = address(&server);
-    let on = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    let on = [
+        "run",
+        "--on",
+        address.as_str(),
+        "--allow-busy",
+        "--format",
+        "json",
+        "-v",
+    ];
     let done = place.run(&[&on[..], &ROWS].concat());
     let grown = server.insert_lsn() - before;
     done.expect(0, &["Will commit on postgres://bench@127.0.0.1"]);
@@ -231,7 +239,15 @@ fn several_records_and_nowait_batch_run_on_a_server() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = server.socket_address("redo");
-    let run = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    let run = [
+        "run",
+        "--on",
+        address.as_str(),
+        "--allow-busy",
+        "--format",
+        "json",
+        "-v",
+    ];
     let records = ["--workload", "LGWR-THR", "--records", "61"];
     let done = place.run(&[&run[..], &records, &ROWS].concat());
     done.expect(0, &["Bytes of redo per transaction: LGWR-THR 497,664."]);
@@ -327,7 +343,14 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         };
         let place = Place::new();
         let address = server.tcp_address("redo");
-        let on = ["run", "--on", address.as_str(), "--format", "json"];
+        let on = [
+            "run",
+            "--on",
+            address.as_str(),
+            "--allow-busy",
+            "--format",
+            "json",
+        ];
         let run = place.run(&[&on[..], &ROWS].concat()).json();
         let expected = (expected.0.to_owned(), expected.1.to_owned());
         assert_eq!(of_server(&run), [expected], "{settings:?}");
@@ -370,7 +393,14 @@ fn a_server_that_cannot_repair_torn_pages_is_cautioned() {
     };
     let place = Place::new();
     let address = server.socket_address("redo");
-    let on = ["run", "--on", address.as_str(), "--format", "json"];
+    let on = [
+        "run",
+        "--on",
+        address.as_str(),
+        "--allow-busy",
+        "--format",
+        "json",
+    ];
     let run = place.run(&[&on[..], &ROWS].concat()).json();
     let torn = ("server.torn_pages".to_owned(), "caution".to_owned());
     let good = ("server.acknowledgement".to_owned(), "good".to_owned());

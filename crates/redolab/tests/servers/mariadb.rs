@@ -43,7 +43,15 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
     let place = Place::new();
     let before = server.everything_else();
     let address = address(&server);
-    let on = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    let on = [
+        "run",
+        "--on",
+        address.as_str(),
+        "--allow-busy",
+        "--format",
+        "json",
+        "-v",
+    ];
     place
         .run(&[&on[..], &ROWS, &["--dry-run"]].concat())
         .expect(0, &["nothing was committed"]);
@@ -113,7 +121,14 @@ fn storm_size_sweep_and_open_loops_run_on_a_server() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = address(&server);
-    let on = ["run", "--on", address.as_str(), "--format", "json"];
+    let on = [
+        "run",
+        "--on",
+        address.as_str(),
+        "--allow-busy",
+        "--format",
+        "json",
+    ];
     let short = ["--time", "1s", "--warmup", "200ms"];
     let storm = ["-w", "storm", "--commits", "200", "--jobs", "8"];
     let sweep = ["-w", "size-sweep", "--sizes", "1k,64k,1M", "--jobs", "2"];
