@@ -6,6 +6,7 @@
 //!
 //! Invariant: one line a violation, `file:line: rule: message`, in the order of files.
 
+mod circles;
 mod documents;
 mod layers;
 mod names;
@@ -73,6 +74,7 @@ pub fn run(root: &Path) -> Outcome<bool> {
         found.extend(words::plain_code(source));
     }
     found.extend(names::check(&sources));
+    found.extend(circles::check(&sources));
     found.extend(files.iter().flat_map(words::check));
     found.extend(files.iter().flat_map(words::plain_document));
     found.extend(documents::check(root, &files));
