@@ -184,7 +184,8 @@ fn longest_commit(rig: &Rig, hung: usize, beside: Beside, patience: Duration) ->
             let (mut session, mut worst) = (log.session(), Duration::ZERO);
             while !stop.load(SeqCst) {
                 let begun = Instant::now();
-                common::commit(&mut session, 0, next.load(SeqCst)).expect("acknowledged");
+                let committed = common::commit(&mut session, 0, next.load(SeqCst));
+                committed.unwrap_or_else(|e| panic!("{e}: {:?}", log.members()));
                 worst = worst.max(begun.elapsed());
                 next.fetch_add(1, SeqCst);
             }
