@@ -183,8 +183,8 @@ impl Freezer {
         let run = |program: &str, options: &[&str], paths: &[&Path]| {
             let output = Command::new(program).args(options).args(paths).output();
             let output = output.map_err(|error| format!("{program}: {error}"))?;
-            let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            output.status.success().then_some(()).ok_or(told)
+            let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            output.status.success().then_some(()).ok_or(why)
         };
         run("mkfs.ext4", &["-q", "-F"], &[&image])?;
         run("mount", &["-o", "loop"], &[&image, &at])?;
