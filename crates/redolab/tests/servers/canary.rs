@@ -3,7 +3,7 @@
 use crate::databases::{ACKNOWLEDGEMENTS, of_server, server as postgres, server_of};
 use crate::harness::{Done, Place, Running};
 use crate::mariadb::server as mariadb;
-use crate::private::SHORT;
+use crate::private::{SHORT, run_on};
 use crate::secrets;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -49,15 +49,7 @@ fn run_with(place: &Place, password: (&str, &str), arguments: &[&str]) -> Done {
 /// Everything that reads or writes a run, on an address without its password.
 fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: &Path) {
     let own = Path::new(password.1);
-    let on = [
-        "run",
-        "--on",
-        address,
-        "--allow-busy",
-        "-v",
-        "--format",
-        "json",
-    ];
+    let on = run_on(address, &["-v"]);
     run_with(place, password, &[&on[..], &SHORT].concat()).expect(0, &[]);
     let pairs = [
         format!("server={address}"),
@@ -191,14 +183,7 @@ fn a_server_behind_a_proxy_is_judged_by_what_it_reports_alone() {
         };
         let place = Place::new();
         let address = format!("postgres://redo@127.0.0.1:{}/postgres", proxy(server.port));
-        let on = [
-            "run",
-            "--on",
-            address.as_str(),
-            "--allow-busy",
-            "--format",
-            "json",
-        ];
+        let on = run_on(&address, &[]);
         let run = place.run(&[&on[..], &SHORT].concat()).json();
         let expected = (expected.0.to_owned(), expected.1.to_owned());
         assert_eq!(of_server(&run), [expected], "{settings:?}");

@@ -5,6 +5,7 @@
 pub mod server;
 
 use crate::harness::{Place, is_root, schema_problems, skipped};
+use crate::private::run_on;
 use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -54,15 +55,7 @@ fn lat1_runs_on_a_server_and_its_redo_is_exact() {
     let place = Place::new();
     let before = server.insert_lsn();
     let address = address(&server);
-    let on = [
-        "run",
-        "--on",
-        address.as_str(),
-        "--allow-busy",
-        "--format",
-        "json",
-        "-v",
-    ];
+    let on = run_on(&address, &["-v"]);
     let done = place.run(&[&on[..], &ROWS].concat());
     let grown = server.insert_lsn() - before;
     done.expect(0, &["Will commit on postgres://bench@127.0.0.1"]);
@@ -239,15 +232,7 @@ fn several_records_and_nowait_batch_run_on_a_server() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = server.socket_address("redo");
-    let run = [
-        "run",
-        "--on",
-        address.as_str(),
-        "--allow-busy",
-        "--format",
-        "json",
-        "-v",
-    ];
+    let run = run_on(&address, &["-v"]);
     let records = ["--workload", "LGWR-THR", "--records", "61"];
     let done = place.run(&[&run[..], &records, &ROWS].concat());
     done.expect(0, &["Bytes of redo per transaction: LGWR-THR 497,664."]);
@@ -343,14 +328,7 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         };
         let place = Place::new();
         let address = server.tcp_address("redo");
-        let on = [
-            "run",
-            "--on",
-            address.as_str(),
-            "--allow-busy",
-            "--format",
-            "json",
-        ];
+        let on = run_on(&address, &[]);
         let run = place.run(&[&on[..], &ROWS].concat()).json();
         let expected = (expected.0.to_owned(), expected.1.to_owned());
         assert_eq!(of_server(&run), [expected], "{settings:?}");
@@ -393,14 +371,7 @@ fn a_server_that_cannot_repair_torn_pages_is_cautioned() {
     };
     let place = Place::new();
     let address = server.socket_address("redo");
-    let on = [
-        "run",
-        "--on",
-        address.as_str(),
-        "--allow-busy",
-        "--format",
-        "json",
-    ];
+    let on = run_on(&address, &[]);
     let run = place.run(&[&on[..], &ROWS].concat()).json();
     let torn = ("server.torn_pages".to_owned(), "caution".to_owned());
     let good = ("server.acknowledgement".to_owned(), "good".to_owned());

@@ -5,6 +5,7 @@
 pub mod server;
 
 use crate::harness::Place;
+use crate::private::run_on;
 use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -43,15 +44,7 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
     let place = Place::new();
     let before = server.everything_else();
     let address = address(&server);
-    let on = [
-        "run",
-        "--on",
-        address.as_str(),
-        "--allow-busy",
-        "--format",
-        "json",
-        "-v",
-    ];
+    let on = run_on(&address, &["-v"]);
     place
         .run(&[&on[..], &ROWS, &["--dry-run"]].concat())
         .expect(0, &["nothing was committed"]);
@@ -121,14 +114,7 @@ fn storm_size_sweep_and_open_loops_run_on_a_server() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = address(&server);
-    let on = [
-        "run",
-        "--on",
-        address.as_str(),
-        "--allow-busy",
-        "--format",
-        "json",
-    ];
+    let on = run_on(&address, &[]);
     let short = ["--time", "1s", "--warmup", "200ms"];
     let storm = ["-w", "storm", "--commits", "200", "--jobs", "8"];
     let sweep = ["-w", "size-sweep", "--sizes", "1k,64k,1M", "--jobs", "2"];

@@ -14,6 +14,12 @@ const OUTLIVED_MAX: Duration = Duration::from_secs(5);
 /// Kills; `REDOLAB_SERVER_KILLS` asks for more.
 const KILLS: u64 = 6;
 
+/// A run on a server by its address, as JSON, beside whatever else has its log on the disk.
+pub fn run_on<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let on = ["run", "--on", address, "--allow-busy", "--format", "json"];
+    [&on[..], more].concat()
+}
+
 /// A kind of private server.
 #[derive(Clone, Copy)]
 pub struct PrivateKind {
