@@ -7,8 +7,8 @@
 //! What it must not know: what is opened, and what becomes of a log without it.
 
 use crate::error::Error;
-use crate::members::{Errands, OPENING};
-use measure::{Clock, Nanos};
+use crate::members::{Errands, OPENING, is_late};
+use measure::Clock;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,7 @@ pub(super) fn in_time<R: Send + 'static>(
 ) -> Result<Result<R, String>, Error> {
     let errands = Errands::start(String::from("open"), ()).map_err(Error::Thread)?;
     let most = OPENING.max(*patience);
-    let late = |time: Nanos| u128::from(time.0) >= most.as_nanos();
-    let opened = errands.run(&**clock, late, open);
+    let opened = errands.run(&**clock, |time| is_late(time, most), open);
     let silent = || {
         let seconds = most.as_secs();
         format!("{}: does not answer within {seconds} s", path.display())

@@ -103,15 +103,14 @@ fn run(work: &ResilverWork) {
             retry.due = None;
             next = Some(now);
         }
-        let left = |next: Nanos| Duration::from_nanos(next.0.saturating_sub(work.standing.now().0));
+        let left = |next: Nanos| Duration::from_nanos(next.since(work.standing.now()).0);
         let pause = next.map(|next| work.look.unwrap_or(Duration::MAX).min(left(next)));
         work.standing.news.wait_timeout(seen, pause);
     }
 }
 
 fn behind(time: Nanos, pause: Duration) -> Nanos {
-    let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
-    Nanos(time.0.saturating_add(pause))
+    time.plus(Nanos(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 impl ResilverWork {

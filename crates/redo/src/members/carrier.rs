@@ -4,17 +4,15 @@
 //! What it must not know: what is written, and what becomes of the member.
 
 use super::Standing;
-use super::errands::Errands;
+use super::errands::{Errands, is_late, timed_out};
 use super::ring::RingStanding;
 use crate::control::{Carried, Carrier};
-use device::IoFailure;
 use device::file::LockGuard;
 use device::queue::IoOrDevice;
 use measure::{Clock, Nanos};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-const ETIMEDOUT: i32 = 110;
 /// For how long a member is waited for at least while the log is opened: longer than for the lock
 /// of a process that is ending.
 pub(crate) const OPENING: Duration = Duration::from_secs(31);
@@ -108,14 +106,6 @@ impl Drop for MemberCarrier {
         let leaves = |time| is_late(time, self.patience);
         self.errands.end(&*self.clock, leaves);
     }
-}
-
-fn is_late(time: Nanos, patience: Duration) -> bool {
-    u128::from(time.0) >= patience.as_nanos()
-}
-
-fn timed_out() -> IoOrDevice {
-    IoOrDevice::Io(IoFailure { errno: ETIMEDOUT })
 }
 
 impl Carrier for MemberCarrier {

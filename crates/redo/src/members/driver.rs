@@ -11,6 +11,7 @@
 //!
 //! What it must not know: what is complete or durable, and what is wanted next.
 
+use super::errands::{LOOK, is_late};
 use super::lane::{Abilities, FLUSH, LaneState, LaneStatus, Number, Upto};
 use crate::planted::{Bug, Planted};
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
@@ -25,8 +26,6 @@ const EIO: i32 = 5;
 /// Writes that a member of a race has in flight at most. The member that was second is still at the
 /// write before when the next one comes: with one in flight it would not take part.
 const RACE_DEPTH: usize = 4;
-/// Between two looks whether to go on waiting.
-const LOOK: Duration = Duration::from_millis(1);
 /// A flush that takes less follows its write before the log writer is woken.
 const FAST_FLUSH: Duration = Duration::from_micros(50);
 
@@ -264,9 +263,8 @@ impl Lane {
 
     /// An operation of its threads has been in flight for so long.
     pub(super) fn hangs(&self, patience: Duration) -> bool {
-        let late = |begun| self.shared.clock.now().since(begun).0;
-        let late = self.begun().map(late);
-        late.is_some_and(|late| u128::from(late) >= patience.as_nanos())
+        let late = |begun| is_late(self.shared.clock.now().since(begun), patience);
+        self.begun().is_some_and(late)
     }
 
     /// The log is closed: nothing is begun any more.

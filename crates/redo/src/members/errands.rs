@@ -8,14 +8,26 @@
 //! What it must not know: what the work is, and when it takes too long.
 
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
-use device::Doorbell;
+use device::queue::IoOrDevice;
+use device::{Doorbell, IoFailure};
 use measure::{Clock, Nanos};
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Between two looks whether to go on waiting.
-const LOOK: Duration = Duration::from_millis(1);
+const ETIMEDOUT: i32 = 110;
+/// Between two looks at the clock while something is waited for that may hang.
+pub(crate) const LOOK: Duration = Duration::from_millis(1);
+
+/// Whether what has taken so long has taken the whole patience.
+pub(crate) fn is_late(time: Nanos, patience: Duration) -> bool {
+    u128::from(time.0) >= patience.as_nanos()
+}
+
+/// What became of work that was given up.
+pub(super) fn timed_out() -> IoOrDevice {
+    IoOrDevice::Io(IoFailure { errno: ETIMEDOUT })
+}
 
 type Job = Box<dyn FnOnce() + Send>;
 

@@ -36,7 +36,7 @@ use contest::{CellStats, MemberStats, nanos};
 
 pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember, newest};
 pub(crate) use carrier::{MemberCarrier, MemberClock, OPENING};
-pub(crate) use errands::Errands;
+pub(crate) use errands::{Errands, is_late};
 pub(crate) use queue::MembersQueue;
 pub(crate) use returning::{Resilver, ResilverStep};
 

@@ -6,7 +6,7 @@
 //! What it must not know: what is read, and what becomes of the member.
 
 use super::Standing;
-use super::errands::Errands;
+use super::errands::{Errands, is_late};
 use device::{DeviceError, LogDevice};
 use measure::Nanos;
 use std::path::PathBuf;
@@ -16,11 +16,6 @@ use std::sync::{Arc, PoisonError};
 const MOST_LEFT: usize = 4;
 
 impl Standing {
-    /// Whether a member that took so long is late.
-    fn is_late(&self, time: Nanos) -> bool {
-        u128::from(time.0) >= self.patience().as_nanos()
-    }
-
     /// Reads where `member` is, for as long as its patience lasts.
     pub(super) fn read(
         &self,
@@ -29,9 +24,10 @@ impl Standing {
         to: (u64, &mut [u8]),
     ) -> Result<(), DeviceError> {
         // In a race others may lack what was acknowledged until the member is given up.
+        let late = |time| is_late(time, self.patience());
         let gives_up = |time| match self.table.cell {
-            1 => self.is_late(time) || self.is_stale(member) || self.is_condemned(member),
-            _ => self.goes_on_without(member, self.is_late(time)),
+            1 => late(time) || self.is_stale(member) || self.is_condemned(member),
+            _ => self.goes_on_without(member, late(time)),
         };
         self.read_until(member, device, to, gives_up)
     }
@@ -47,7 +43,8 @@ impl Standing {
         if !device.caps().blocking {
             return device.read(addr, out);
         }
-        let gives_up = |time| self.is_late(time) || self.is_stale(member) || self.returns_end();
+        let gives_up =
+            |time| is_late(time, self.patience()) || self.is_stale(member) || self.returns_end();
         self.read_until(member, device, (addr, out), gives_up)
     }
 

@@ -32,7 +32,7 @@ pub(crate) use foresee::foresee;
 pub(crate) use format::{Announcement, RING_DATA_AT, is_unused};
 pub(crate) use queue::RingQueue;
 
-use super::{PATIENCE_NS, contest::nanos};
+use super::{PATIENCE_NS, contest::nanos, errands::LOOK, errands::timed_out};
 use crate::control::RingKind;
 use crate::format::{LifeId, LogId};
 use crate::planted::Planted;
@@ -264,17 +264,14 @@ impl RingDevice {
     /// When the disk has failed, and ETIMEDOUT when the log is closed and the disk hangs.
     pub(crate) fn catch_up(&self) -> Result<(), IoOrDevice> {
         const EIO: i32 = 5;
-        const ETIMEDOUT: i32 = 110;
-        let failed = |errno| Err(IoOrDevice::Io(IoFailure { errno }));
-        const LOOK: Duration = Duration::from_millis(1);
         let acknowledged = lock(&self.shared).as_mut().map(Core::last_acknowledged);
         let has = |flush| lock(&self.shared).as_mut()?.has_completed(flush);
         loop {
             match acknowledged.and_then(has) {
                 Some(true) => return Ok(()),
-                Some(false) if self.is_given_up() => return failed(ETIMEDOUT),
+                Some(false) if self.is_given_up() => return Err(timed_out()),
                 Some(false) => std::thread::sleep(LOOK),
-                None => return failed(EIO),
+                None => return Err(IoOrDevice::Io(IoFailure { errno: EIO })),
             }
         }
     }

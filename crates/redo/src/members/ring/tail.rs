@@ -11,6 +11,7 @@
 use super::format::{BatchHead, HEAD_BYTES, LEAST_UNIT, RING_DATA_AT};
 use super::space::{Slot, Space};
 use crate::format::{LifeId, LogId, Summer};
+use crate::members::errands::{LOOK, is_late};
 use crate::members::lane::Number;
 use crate::planted::{Bug, Planted};
 use crate::sync::Builder;
@@ -25,8 +26,6 @@ use std::time::Duration;
 /// Operations of the ring: one write and one flush at most.
 const WRITE: u64 = 1;
 const FLUSH: u64 = 2;
-/// Between two looks whether to go on waiting.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// How far an entry is on the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,7 +309,7 @@ impl Tail {
 
     /// An operation has been in flight for so long.
     pub(super) fn hangs(&self, patience: Duration) -> bool {
-        let late = |since| u128::from(self.clock.now().since(since).0) >= patience.as_nanos();
+        let late = |since| is_late(self.clock.now().since(since), patience);
         let (write, flush) = self.begun;
         self.writing.is_some() && late(write) || self.flushing.is_some() && late(flush)
     }
