@@ -5,7 +5,7 @@
 pub mod server;
 
 use crate::harness::{Place, is_root, schema_problems, skipped};
-use crate::private::run_on;
+use crate::private::{ROWS, run_on};
 use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -14,16 +14,6 @@ use std::path::Path;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
-/// Other tests may write logs on the device of the server.
-const ROWS: [&str; 7] = [
-    "--jobs",
-    "2",
-    "--time",
-    "2s",
-    "--warmup",
-    "200ms",
-    "--allow-busy",
-];
 
 /// A server with a user that has a password.
 pub fn server() -> Option<InTurn<TestServer>> {
@@ -115,6 +105,7 @@ fn a_server_and_redolabs_own_log_are_in_one_report() {
         "2",
         "--format",
         "json",
+        "--allow-busy",
     ];
     let done = place.run(&[&on[..], &log, &ROWS].concat());
     done.expect(0, &[]);
@@ -196,8 +187,7 @@ fn another_log_on_the_device_of_a_server_is_seen() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = server.socket_address("redo");
-    let mut on = vec!["run", "--on", &address];
-    on.extend(ROWS.into_iter().filter(|word| *word != "--allow-busy"));
+    let on = [&["run", "--on", address.as_str()][..], &ROWS].concat();
     let path = server.folder().join("another-wal");
     let log = std::fs::File::create(&path).expect("made");
     let named = format!("has {}", path.display());

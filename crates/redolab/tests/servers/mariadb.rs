@@ -5,7 +5,7 @@
 pub mod server;
 
 use crate::harness::Place;
-use crate::private::run_on;
+use crate::private::{ROWS, run_on};
 use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -14,7 +14,6 @@ use std::path::Path;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
-const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
 
 /// A server with a user that has a password.
 pub fn server() -> Option<InTurn<TestServer>> {
