@@ -8,6 +8,7 @@
 //! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
 //! plain data.
 
+pub mod account;
 pub mod bytes;
 pub mod capacity;
 pub mod compare;

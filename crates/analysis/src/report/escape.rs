@@ -10,13 +10,8 @@ const MAX_CHARS: usize = 4_000;
 /// `text` for a place between tags or in a quoted attribute.
 #[must_use]
 pub fn esc(text: &str) -> String {
-    let cleaned = clean(text);
-    let mut out = String::with_capacity(cleaned.len() + 16);
-    for (i, c) in cleaned.chars().enumerate() {
-        if i == MAX_CHARS {
-            out.push('…');
-            break;
-        }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in bounded(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -26,6 +21,17 @@ pub fn esc(text: &str) -> String {
             '`' => out.push_str("&#96;"),
             _ => out.push(c),
         }
+    }
+    out
+}
+
+/// `text`, [`clean`] and cut where it is very long, for a place that escapes by itself.
+#[must_use]
+pub fn bounded(text: &str) -> String {
+    let mut out = clean(text);
+    if let Some((at, _)) = out.char_indices().nth(MAX_CHARS) {
+        out.truncate(at);
+        out.push('…');
     }
     out
 }

@@ -11,7 +11,6 @@
 mod answer;
 mod bars;
 mod buckets;
-mod bytes;
 mod cases;
 mod chart;
 pub mod compare;
@@ -19,7 +18,6 @@ pub mod data;
 mod density;
 mod differences;
 pub mod escape;
-mod explain;
 mod export;
 mod figure;
 mod figures;
@@ -32,7 +30,6 @@ mod judged;
 mod links;
 mod log_options;
 mod markdown;
-mod nodes;
 mod page;
 mod place;
 mod reasons;
@@ -40,8 +37,8 @@ mod repeat;
 pub mod sample;
 mod scale;
 mod scatter;
+mod section;
 mod series;
-mod slow_writes;
 mod svg;
 mod sweep;
 mod tables;
@@ -49,15 +46,13 @@ mod target;
 mod ticks;
 mod tiles;
 mod topic;
-mod tproc_c;
 mod trust;
 mod winner;
-mod workers;
 mod zoom;
 
 pub use data::ReportData;
-pub use slow_writes::utc_time;
 
+use crate::account;
 use escape::esc;
 use measure::run::{Origin, Run};
 use page::{Page, Section};
@@ -134,16 +129,17 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
 }
 
 fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
+    let of = |part| section::of(part, run);
     vec![
         judged::scope(run),
         target::stack(run),
-        target::floor(run),
-        target::placement(run),
+        account::floor(run).and_then(of),
+        account::placement(run).and_then(of),
         target::probe(run),
-        explain::section(run),
+        account::explained_latency(run).and_then(of),
         tables::rows(run),
-        tproc_c::section(run),
-        bytes::section(run),
+        account::tproc_c(run).and_then(of),
+        account::bytes(run).and_then(of),
         figures::load(run),
         figures::percentiles(run),
         density::section(run, data),
@@ -153,10 +149,10 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         density::histograms(run, data),
         scatter::section(run, data),
         sweep::section(run, data),
-        tables::waits(run),
-        workers::workers(run),
-        slow_writes::slow_writes(run),
-        nodes::nodes(run),
+        account::waits(run).and_then(of),
+        account::workers(run).and_then(of),
+        account::slow_writes(run).and_then(of),
+        account::nodes(run).and_then(of),
         trust::validity(run),
         target::environment(run),
         repeat::command(run),

@@ -3,10 +3,9 @@
 use super::escape::esc;
 use super::topic::Topic;
 use super::{Section, origin_tag};
-use crate::format::{count, digits, job_cell, percent};
-use measure::WaitEvent;
+use crate::format::{count, digits};
 use measure::catalogue;
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Row, Run};
 use measure::workload::{SIZE_SWEEP, TPROC_C_NOTICE};
 
 /// Most rows of a table.
@@ -137,76 +136,6 @@ fn cell(key: &str, row: &Row) -> Option<String> {
     })
 }
 
-pub(super) fn waits(run: &Run) -> Option<Section> {
-    let mut body = String::new();
-    let mut lines = 0;
-    for event in WaitEvent::ALL {
-        let mut is_first = true;
-        for row in &run.rows {
-            let Some(stats) = row.wait(event).filter(|w| w.count > 0) else {
-                continue;
-            };
-            lines += 1;
-            if lines > MAX_ROWS {
-                break;
-            }
-            let class = if is_first { " class=\"g\"" } else { "" };
-            is_first = false;
-            body.push_str(&format!(
-                "<tr{class}><th class=\"t\">{}</th><td class=\"t\">{}</td><td>{}</td>{}</tr>",
-                event.name(),
-                esc(&row.workload),
-                job_cell(row.jobs),
-                wait_cells(stats)
-            ));
-        }
-    }
-    if body.is_empty() {
-        return None;
-    }
-    let heads = ["Waits", "Mean", "p50", "p90", "p99", "p99.9", "Longest"]
-        .iter()
-        .map(|h| {
-            if *h == "Waits" {
-                format!("<th>{h}</th>")
-            } else {
-                format!("<th>{h}<small>ms</small></th>")
-            }
-        })
-        .collect::<String>();
-    let overs = ["1 ms", "10 ms", "20 ms"]
-        .iter()
-        .map(|o| format!("<th>Over {o}</th>"))
-        .collect::<String>();
-    let section = Section::html(
-        "waits",
-        "Wait events",
-        "The names are those of Oracle. Log file sync is the wait of sessions for the log; log file parallel write is the wait of the log writer for the device. If log file sync is much longer than log file parallel write, the device does not cause most of it. Outliers are waits over 500 ms; a dash is a percentile with fewer than ten samples beyond it.",
-        format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Wait events\"><table><thead><tr><th class=\"t\">Event</th><th class=\"t\">Workload</th><th>Jobs</th>{heads}{overs}<th>Outliers</th></tr></thead><tbody>{body}</tbody></table></div>"
-        ),
-    );
-    section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Waits))
-}
-
-fn wait_cells(w: &WaitStats) -> String {
-    let ms = |ns: f64| digits(ns / 1e6);
-    let pct = |p: Option<u64>| p.map_or_else(|| "–".to_owned(), |p| ms(p as f64));
-    let mut out = format!("<td>{}</td><td>{}</td>", count(w.count), ms(w.mean_ns));
-    for p in [w.p50_ns, w.p90_ns, w.p99_ns, w.p999_ns] {
-        out.push_str(&format!("<td>{}</td>", pct(p)));
-    }
-    // Of some waits only count and total are known.
-    let longest = Some(w.max_ns).filter(|max| *max > 0 || w.total_ns == 0);
-    out.push_str(&format!("<td>{}</td>", pct(longest)));
-    let known = |text: String| longest.map_or_else(|| "–".to_owned(), |_| text);
-    for over in [w.over_1ms_pct, w.over_10ms_pct, w.over_20ms_pct] {
-        out.push_str(&format!("<td>{}</td>", known(esc(&percent(over)))));
-    }
-    out.push_str(&format!("<td>{}</td>", known(count(w.outliers))));
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,24 +143,6 @@ mod tests {
         CommitsPerWrite, DeviceFigures, LearningFigures, LogLifeFigures, OpenLoopFigures,
         ProcessorFigures, RedoFigures, TprocCFigures,
     };
-
-    /// Of a wait of which only count and total are known, nobody counted the long ones.
-    #[test]
-    fn what_was_not_counted_is_no_zero() {
-        let idle = WaitStats {
-            count: 4,
-            total_ns: 120_000_000,
-            mean_ns: 3e7,
-            ..WaitStats::default()
-        };
-        let cells = wait_cells(&idle);
-        assert_eq!(cells.matches("<td>–</td>").count(), 9, "{cells}");
-        let known = WaitStats {
-            max_ns: 40_000_000,
-            ..idle
-        };
-        assert_eq!(wait_cells(&known).matches("<td>–</td>").count(), 4);
-    }
 
     fn log_life() -> LogLifeFigures {
         LogLifeFigures {

@@ -7,8 +7,8 @@ use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
-    DatabaseFacts, FloorRow, PlaceFigures, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload,
-    Run, TargetFacts, WorkloadInfo,
+    DatabaseFacts, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run, TargetFacts,
+    WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -216,83 +216,6 @@ fn facts(l: &Layer) -> Vec<String> {
     .collect()
 }
 
-pub(super) fn floor(run: &Run) -> Option<Section> {
-    if run.floor.is_empty() {
-        return None;
-    }
-    let best = run
-        .floor
-        .iter()
-        .filter(|f| f.latency.count > 0)
-        .map(|f| f.latency.mean_ns)
-        .min_by(f64::total_cmp);
-    let body: String = run
-        .floor
-        .iter()
-        .take(super::MAX_ENTRIES)
-        .map(|f| floor_row(f, best))
-        .collect();
-    let section = Section::html(
-        "floor",
-        "The device's floor",
-        "Durable writes without a log, one at a time: no commit can be faster. Compare rows of one size across methods; “allocated” is a file whose blocks were never written.",
-        format!(
-            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th><th class=\"t\">File</th>\
-             <th>Write</th><th>Writes<small>1/s</small></th><th>Mean<small>ms</small></th>\
-             <th>of it write<small>ms</small></th><th>of it flush<small>ms</small></th><th>p50<small>ms</small></th>\
-             <th>p99<small>ms</small></th><th>p99.9<small>ms</small></th><th>Longest<small>ms</small></th>\
-             <th>× best</th></tr></thead><tbody>{body}</tbody></table></div>"
-        ),
-    );
-    section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Floor))
-}
-
-/// The floor from each processor.
-pub(super) fn placement(run: &Run) -> Option<Section> {
-    let measured = run.placement.as_ref()?;
-    let places = measured.places.iter().take(super::MAX_ENTRIES);
-    let body: String = places.map(place_row).collect();
-    let table = match body.is_empty() {
-        true => String::new(),
-        false => format!(
-            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Processor</th><th>NUMA node</th>\
-             <th>Writes</th><th>Mean<small>ms</small></th><th>p50<small>ms</small></th>\
-             <th>p99<small>ms</small></th><th>Longest<small>ms</small></th>\
-             <th>Run queue<small>%</small></th><th class=\"t\">Interrupts at</th></tr></thead><tbody>{body}</tbody></table></div>"
-        ),
-    };
-    let sentences: Vec<String> = crate::placement::sentences(measured);
-    let section = Section::html(
-        "placement",
-        "The floor by processor",
-        "Small durable writes from a thread on each processor in turn, and from a thread that the scheduler places. A difference is reported only if its interval excludes 1.",
-        format!("{table}<p>{}</p>", esc(&sentences.join(" "))),
-    );
-    section.map(|s| s.tagged(origin_tag(run)))
-}
-
-fn place_row(place: &PlaceFigures) -> String {
-    let dash = || "–".to_owned();
-    let ms = |ns: Option<f64>| ns.map_or_else(dash, |ns| format::digits(ns / 1e6));
-    let stats = &place.latency;
-    let timed = stats.count > 0;
-    format!(
-        "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-         <td>{}</td><td>{}</td><td class=\"t\">{}</td></tr>",
-        place
-            .cpu
-            .map_or_else(|| "not pinned".to_owned(), |cpu| cpu.to_string()),
-        place.numa_node.map_or_else(dash, |node| node.to_string()),
-        format::count(stats.count),
-        ms(timed.then_some(stats.mean_ns)),
-        ms(stats.p50_ns.map(|ns| ns as f64)),
-        ms(stats.p99_ns.map(|ns| ns as f64)),
-        ms(timed.then_some(stats.max_ns as f64)),
-        place.run_queue_pct.map_or_else(dash, format::digits),
-        crate::placement::takers(place).unwrap_or_else(dash),
-    )
-}
-
 /// What the probe found before the log was opened.
 pub(super) fn probe(run: &Run) -> Option<Section> {
     let probe = &run.target.redo_log()?.probe;
@@ -329,33 +252,6 @@ fn probe_row(row: &ProbeRow) -> String {
         ms(row.p50_ns.map(|ns| ns as f64)),
         ms(row.mean_ns),
         esc(&remark.join("; ")),
-    )
-}
-
-fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
-    let ms = |ns: f64| format::digits(ns / 1e6);
-    let pct = |p: Option<u64>| p.map_or_else(|| "–".to_owned(), |p| ms(p as f64));
-    let ratio = best
-        .filter(|b| *b > 0.0)
-        .map_or_else(String::new, |b| format::digits(f.latency.mean_ns / b));
-    let file = if f.pre_written {
-        "pre-written"
-    } else {
-        "allocated"
-    };
-    format!(
-        "<tr><th class=\"t\">{}</th><td class=\"t\">{file}</td><td>{}</td><td>{}</td><td>{}</td>\
-         <td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"dim\">{ratio}</td></tr>",
-        esc(&f.sync_method),
-        format::bytes(f.write_bytes),
-        format::digits(f.writes_per_s),
-        ms(f.latency.mean_ns),
-        ms(f.write_mean_ns),
-        ms(f.flush_mean_ns),
-        pct(f.latency.p50_ns),
-        pct(f.latency.p99_ns),
-        pct(f.latency.p999_ns),
-        ms(f.latency.max_ns as f64),
     )
 }
 

@@ -57,6 +57,12 @@ impl Topic {
         }
     }
 
+    /// What the section with that id shows, where findings may rest on it.
+    pub(super) fn of_section(id: &str) -> Option<Topic> {
+        let all = [Topic::Floor, Topic::Rows, Topic::Bytes, Topic::Waits];
+        all.into_iter().find(|topic| topic.section_id() == Some(id))
+    }
+
     /// The id of the section that shows it; `None` for figures.
     pub(super) const fn section_id(self) -> Option<&'static str> {
         match self {

@@ -8,7 +8,7 @@ use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
 use crate::output::progress::{Mode, Phase, Progress};
-use crate::output::{file, report, slow_writes};
+use crate::output::{file, report};
 use crate::signals::{self, Interrupt};
 use crate::standard_error;
 use crate::store::Store;
@@ -163,7 +163,7 @@ impl Console for Terminal<'_> {
     }
 
     fn report(&self, run: &mut Run) {
-        for warning in slow_writes::warnings(run) {
+        for warning in analysis::account::warnings(run) {
             self.say(&warning);
         }
         if self.mode == Mode::Bars {

@@ -9,7 +9,8 @@ use crate::experiment::conduct_explained;
 use crate::experiment::plan::{ExplainPlan, JudgementPlan, LogPlan, MeasurementPlan};
 use crate::experiment::row::Spec;
 use crate::observe::machine;
-use crate::output::{explain, slow_writes, table, verdict};
+use crate::output::{section, table, verdict};
+use analysis::account;
 use measure::Nanos;
 use measure::driver::DriverKind;
 use measure::run::{RowCondition, Run};
@@ -147,12 +148,8 @@ fn jobs(args: &CheckArgs) -> Result<u32, CommandError> {
 
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = format!("{}\n", table::caption(run));
-    if let Some(explained) = explain::text(run, style) {
-        out.push_str(&format!("\n{explained}"));
-    }
-    if let Some(slow) = slow_writes::table(run, style) {
-        out.push_str(&format!("\n{slow}"));
-    }
+    let sections = [account::explained_latency(run), account::slow_writes(run)];
+    out.push_str(&format!("\n{}", section::texts(sections, style, verbose)));
     out.push_str(&format!("\n{}", verdict::findings(run, style, verbose)));
     out.push_str(&super::check::places(run));
     out

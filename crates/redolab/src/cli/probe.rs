@@ -8,7 +8,8 @@ use crate::experiment::conduct;
 use crate::experiment::plan::{
     ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, LogPlan, MeasurementPlan,
 };
-use crate::output::{placement, table, verdict};
+use crate::output::{section, table, verdict};
+use analysis::account;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -66,8 +67,9 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     let verbose = args.output.verbose;
     args.output.emit_run(&run, |style| {
         let shown = verdict::findings(&run, style, verbose);
-        let places = placement::text(&run, style);
-        format!("{}{places}\n{shown}", table::floor(&run, style))
+        let sections = [account::floor(&run), account::placement(&run)];
+        let sections = section::texts(sections, style, verbose);
+        format!("{}\n\n{sections}\n{shown}", table::caption(&run))
     })?;
     Ok(ended(&run, true))
 }

@@ -14,8 +14,9 @@ use crate::experiment::plan::{
 use crate::experiment::row::Spec;
 use crate::output::progress;
 use crate::output::tproc_c_load::{ShownLoad, loaded_in_words};
-use crate::output::{layers, tproc_c, verdict};
+use crate::output::{section, table, verdict};
 use crate::signals;
+use analysis::account;
 use clap::{Args, Subcommand};
 use drivers::tprocc;
 use drivers::tprocc::WAREHOUSES;
@@ -225,7 +226,8 @@ pub(crate) fn main(args: &TprocCArgs, drivers: &[DriverKind]) -> Result<ExitCode
         TprocCCommand::Check(server) => {
             let server = tprocc::connect(&server.url).map_err(of_driver)?;
             let conditions = tprocc::check(&*server).map_err(of_driver)?;
-            print(tproc_c::consistency(&conditions).as_bytes())?;
+            let text = account::conditions(&conditions);
+            print(format!("{}\n", sanitize::line(&text)).as_bytes())?;
             let holds = conditions.iter().all(|condition| condition.holds());
             Ok(ExitCode::from(if holds { 0 } else { INCOMPLETE }))
         }
@@ -277,9 +279,9 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
     };
     output.emit_stored(&store, &run, |style| {
         let findings = verdict::findings(&run, style, output.verbose);
-        let layers = layers::layers(&run, style);
-        let layers = layers.map_or_else(String::new, |text| format!("\n{text}"));
-        format!("{}{layers}\n{findings}", tproc_c::rows(&run, style))
+        let sections = [account::tproc_c(&run), account::bytes(&run)];
+        let sections = section::texts(sections, style, output.verbose);
+        format!("{}\n\n{sections}\n{findings}", table::caption(&run))
     })?;
     Ok(ended(&run, true))
 }

@@ -14,7 +14,7 @@
 
 use crate::store::StoreError;
 use crate::store::events::{Chunk, EventColumn, EventKind, EventReader, Query};
-use analysis::report::utc_time;
+use analysis::account::utc_time;
 use measure::WaitEvent;
 use measure::run::{Row, Run, SlowLogWrite, TargetFacts, WATCHED_BLOCK_BYTES};
 use measure::words::sanitize;

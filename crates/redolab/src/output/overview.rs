@@ -6,11 +6,10 @@
 use super::columns::Columns;
 use super::head::head;
 use super::lines::wrap;
-use super::table::{self, Style};
-use super::{
-    back_end, explain, layers, nodes, placement, rows, slow_writes, tproc_c, verdict, watched,
-    workers,
-};
+use super::table::Style;
+use super::{back_end, rows, section, verdict, watched};
+use analysis::account;
+use analysis::bytes::has_server;
 use measure::run::Run;
 use measure::words::sanitize;
 
@@ -28,24 +27,30 @@ pub struct View<'a> {
 pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
     let mut parts = vec![head(run, style)];
     if !run.rows.is_empty() {
-        parts.extend(explain::text(run, style));
+        let explained = [account::explained_latency(run)];
+        parts.push(section::texts(explained, style, view.verbose));
         parts.push(rows::rows(run, view.columns, style));
-        parts.extend(match view.verbose {
-            true => Some(table::waits(run, style)),
-            false => table::other_waits(run, style),
-        });
+        let waits = match view.verbose {
+            true => account::waits(run),
+            false => account::other_waits(run),
+        };
+        parts.push(section::texts([waits], style, view.verbose));
         parts.push(size_sweep(run, style));
         parts.extend(watched::text(run, style));
-        parts.extend(workers::workers(run, style));
-        parts.extend(nodes::nodes(run, style));
-        parts.extend(slow_writes::table(run, style));
-        parts.extend(layers::layers(run, style));
-        parts.extend(tproc_c::tables(run, style));
+        let shows_bytes = view.verbose || has_server(run);
+        let sections = [
+            account::workers(run),
+            account::nodes(run),
+            account::slow_writes(run),
+            account::bytes(run).filter(|_| shows_bytes),
+            account::tproc_c(run),
+        ];
+        parts.push(section::texts(sections, style, view.verbose));
     }
     let shows_floor = view.verbose || run.rows.is_empty();
-    if shows_floor && !run.floor.is_empty() {
-        parts.push(table::floor_below(run, style));
-        parts.push(placement::text(run, style).trim_start().to_owned());
+    if shows_floor {
+        let sections = [account::floor(run), account::placement(run)];
+        parts.push(section::texts(sections, style, view.verbose));
     }
     parts.push(
         back_end::text(run, style, view.verbose)

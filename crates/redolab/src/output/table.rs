@@ -1,16 +1,14 @@
-//! Tables for people: waits and the device's floor, and how wide a table may be. `drawing` draws
-//! any table. The rows of a run have a table of their own ([`super::rows`]).
+//! How wide a table may be, and its caption. `drawing` draws any table. The rows of a run have a
+//! table of their own ([`super::rows`]).
 //!
 //! Invariants: a table that would be wider than the terminal drops its least telling columns. No
 //! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
-use super::cells::{self, grouped, ns_as_ms};
 pub use super::drawing::draw;
 pub(super) use super::drawing::{fit, too_wide};
 use super::lines;
-use measure::WaitEvent;
-use measure::run::{Row, Run, WaitStats, problems};
-use measure::words::{job_cell, label, sanitize};
+use measure::run::{Run, problems};
+use measure::words::sanitize;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -112,160 +110,14 @@ pub fn caption(run: &Run) -> String {
     text
 }
 
-/// Wait events whose figures are columns of the rows' table.
-const IN_ROWS: [WaitEvent; 2] = [WaitEvent::LogFileSync, WaitEvent::LogFileParallelWrite];
-
-/// The wait events of every row, in milliseconds.
-#[must_use]
-pub fn waits(run: &Run, style: Style) -> String {
-    waits_of(run, &WaitEvent::ALL, style).unwrap_or_default()
-}
-
-/// Part of its sessions' time that a wait takes at least to be shown among others.
-const WORTH_SHOWING: f64 = 0.01;
-
-/// The wait events of every row that the rows' table does not show and that took at least 1 % of
-/// the sessions' time; `None` where there were none.
-#[must_use]
-pub fn other_waits(run: &Run, style: Style) -> Option<String> {
-    let others: Vec<WaitEvent> = WaitEvent::ALL
-        .into_iter()
-        .filter(|event| !IN_ROWS.contains(event))
-        .collect();
-    waits_of(run, &others, style)
-}
-
-fn is_worth_showing(row: &Row, stats: &WaitStats) -> bool {
-    let sessions_ns = row.elapsed_ns.map(|ns| ns as f64 * f64::from(row.jobs));
-    sessions_ns.is_none_or(|all| stats.total_ns as f64 >= WORTH_SHOWING * all)
-}
-
-fn waits_of(run: &Run, events: &[WaitEvent], style: Style) -> Option<String> {
-    let is_all = events.len() == WaitEvent::ALL.len();
-    let headings = [
-        "Workload",
-        "Jobs",
-        "Event",
-        "Waits",
-        "Mean ms",
-        "p50 ms",
-        "p90 ms",
-        "p99 ms",
-        "p99.9 ms",
-        "Max ms",
-        "Over 500 ms",
-    ];
-    let mut lines = Vec::new();
-    for row in &run.rows {
-        // Where no wait was observed there is still the time of a commit.
-        let latency = row.commit_latency.as_ref().filter(|s| s.count > 0);
-        let has_latency = row.waits.is_empty() && is_all;
-        if let Some(stats) = latency.filter(|_| has_latency) {
-            let mut line = vec![label(row), job_cell(row.jobs), "commit latency".to_owned()];
-            line.extend(figures(stats));
-            lines.push(line);
-        }
-        for event in events {
-            let Some(stats) = row.wait(*event).filter(|s| s.count > 0) else {
-                continue;
-            };
-            if !is_all && !is_worth_showing(row, stats) {
-                continue;
-            }
-            let mut line = vec![label(row), job_cell(row.jobs), event.name().to_owned()];
-            line.extend(figures(stats));
-            lines.push(line);
-        }
-    }
-    if lines.is_empty() {
-        return None;
-    }
-    let title = match is_all {
-        true => "Waits",
-        false => "Other waits (1 % of the sessions' time or more)",
-    };
-    let victims = ["Over 500 ms", "p90 ms", "p50 ms", "Waits", "p99.9 ms"];
-    let (headings, lines) = fit(&headings, lines, &victims, style);
-    Some(format!("{title}\n{}", draw(&headings, lines, 3, style)))
-}
-
-fn figures(stats: &WaitStats) -> Vec<String> {
-    let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
-    // Of some waits only count and total are known.
-    let longest = Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0);
-    vec![
-        grouped(stats.count),
-        ns_as_ms(stats.mean_ns),
-        ms(stats.p50_ns),
-        ms(stats.p90_ns),
-        ms(stats.p99_ns),
-        ms(stats.p999_ns),
-        ms(longest),
-        longest.map_or_else(|| "-".to_owned(), |_| grouped(stats.outliers)),
-    ]
-}
-
-/// The device's floor.
-#[must_use]
-pub fn floor(run: &Run, style: Style) -> String {
-    format!("{}\n{}", caption(run), floor_below(run, style))
-}
-
-/// The device's floor, for below another table of the same run.
-#[must_use]
-pub fn floor_below(run: &Run, style: Style) -> String {
-    let headings = [
-        "Sync method",
-        "File",
-        "Bytes",
-        "Writes/s",
-        "Mean ms",
-        "p50 ms",
-        "p99 ms",
-        "p99.9 ms",
-        "Max ms",
-        "Write ms",
-        "Flush ms",
-    ];
-    let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
-    let lines: Vec<Vec<String>> = run
-        .floor
-        .iter()
-        .map(|f| {
-            let file = if f.pre_written {
-                "written before"
-            } else {
-                "allocated"
-            };
-            vec![
-                sanitize::line(&f.sync_method),
-                file.to_owned(),
-                grouped(f.write_bytes),
-                cells::real(f.writes_per_s),
-                ns_as_ms(f.latency.mean_ns),
-                ms(f.latency.p50_ns),
-                ms(f.latency.p99_ns),
-                ms(f.latency.p999_ns),
-                ms(Some(f.latency.max_ns)),
-                ns_as_ms(f.write_mean_ns),
-                ns_as_ms(f.flush_mean_ns),
-            ]
-        })
-        .collect();
-    let (headings, lines) = fit(
-        &headings,
-        lines,
-        &["p99.9 ms", "Write ms", "Flush ms"],
-        style,
-    );
-    draw(&headings, lines, 2, style)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::output::section;
+    use analysis::account;
     use measure::run::{
-        Environment, Origin, ProcessorFigures, RedoFigures, Target, Validity, WorkloadInfo,
+        Environment, Origin, ProcessorFigures, RedoFigures, Row, Target, Validity, WaitStats,
+        WorkloadInfo,
     };
 
     /// A run of a few rows for the tests of all formats.
@@ -351,38 +203,26 @@ pub(crate) mod tests {
             flush_mean_ns: 31_190_000.0,
         });
         let style = |width| Style { width, frame: true };
-        for text in [waits(&run, style(80)), floor(&run, style(80))] {
+        let waits = || account::waits(&run).expect("two waits");
+        for section in [waits(), account::floor(&run).expect("a method")] {
+            let text = section::text(&section, style(80), false);
             for line in text.lines().skip(1) {
                 assert!(lines::width(line) <= 80, "{line}\n{text}");
             }
-            assert!(text.contains("912.346") && text.contains("p99"), "{text}");
+            assert!(text.contains("912") && text.contains("p99"), "{text}");
         }
-        assert!(waits(&run, style(200)).contains("p90"));
+        assert!(section::text(&waits(), style(200), false).contains("p90"));
     }
 
     #[test]
     fn an_invalid_run_says_so_above_its_figures() {
         let mut bad = run();
         bad.validity.add("io_error", true, "EIO on a write");
-        let style = Style::detect(false, None);
-        let text = floor(&bad, style);
+        let text = caption(&bad);
         assert!(
             text.contains("INVALID") && text.contains("EIO on a write"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn waits_that_the_rows_show_are_left_out_where_that_is_asked_for() {
-        let style = Style::detect(false, None);
-        assert!(waits(&run(), style).contains("log file sync"));
-        assert_eq!(other_waits(&run(), style), None);
-        let mut more = run();
-        let stats = more.rows[0].waits["log_file_sync"].clone();
-        let key = WaitEvent::LogBufferSpace.key().to_owned();
-        more.rows[0].waits.insert(key, stats);
-        let others = other_waits(&more, style).expect("one");
-        assert!(others.contains("log buffer space") && !others.contains("log file sync"));
     }
 
     #[test]

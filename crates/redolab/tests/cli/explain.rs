@@ -119,7 +119,7 @@ fn shown(place: &Place, id: &str) {
     place.run(&["report", id, "-o", path]).expect(0, &[]);
     let html = std::fs::read_to_string(&report).expect("a report");
     for words in [
-        "What a commit waits for",
+        "What a commit of LGWR-LAT1 with 2 jobs waits for",
         "group commit",
         "NOWAIT BATCH",
         "busy thread",

@@ -49,7 +49,7 @@ fn the_floor_of_each_processor_is_measured_and_stored() {
         _ => "not pinned",
     };
     let words = [
-        "Durable writes of 4 KiB by processor",
+        "The floor by processor: durable writes of 4 KiB",
         "not pinned",
         sentence,
     ];

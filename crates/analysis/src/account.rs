@@ -1,0 +1,273 @@
+//! What a run, a comparison or an import says, as plain data: sections of tables, lines and texts.
+//! The terminal, the report and Markdown render the same sections; a figure is written once, here.
+//!
+//! Invariants: cells are values, and what is not known is [`Shown::Missing`]; [`Shown::words`] is
+//! the only way by which a cell becomes text, so that no two renderings differ; text of a run is as
+//! it came, and each renderer makes it harmless.
+
+mod bytes;
+mod explain;
+mod floor;
+mod nodes;
+mod slow_writes;
+mod tproc_c;
+mod waits;
+mod workers;
+
+pub use bytes::bytes;
+pub use explain::explained_latency;
+pub use floor::{floor, placement};
+pub use nodes::nodes;
+pub use slow_writes::{slow_writes, utc_time, warnings};
+pub use tproc_c::{conditions, tproc_c};
+pub use waits::{other_waits, waits};
+pub use workers::workers;
+
+use measure::run::WaitStats;
+use measure::words;
+use std::borrow::Cow;
+
+/// A part of an account.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Unique in an account, in our own words; the address of the section in a report.
+    pub id: &'static str,
+    /// The heading.
+    pub title: String,
+    /// How to read it.
+    pub about: String,
+    /// What it holds, in this order.
+    pub body: Vec<Body>,
+}
+
+/// What a section holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Lines of figures.
+    Table(AccountTable),
+    /// Names and what is known of each.
+    Facts(Vec<(String, Shown)>),
+    /// A sentence or two.
+    Text(String),
+}
+
+/// Lines of figures in columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccountTable {
+    /// The columns, those with labels first.
+    pub columns: Vec<ColumnHeading>,
+    /// As many cells each as there are columns.
+    pub lines: Vec<Vec<Shown>>,
+}
+
+/// What is above a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnHeading {
+    /// Its name, in the terms of the field; of a comparison, the name of a run.
+    pub name: Cow<'static, str>,
+    /// The unit of its figures; empty for texts, counts and shares.
+    pub unit: &'static str,
+    /// What the column is for.
+    pub role: ColumnRole,
+}
+
+/// What a column is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnRole {
+    /// Names the line: never left out.
+    Label,
+    /// A figure that a reader looks for.
+    Figure,
+    /// A figure that is left out first where there is no room.
+    Detail,
+}
+
+/// A column whose cells name their line.
+#[must_use]
+pub const fn label(name: &'static str) -> ColumnHeading {
+    ColumnHeading {
+        name: Cow::Borrowed(name),
+        unit: "",
+        role: ColumnRole::Label,
+    }
+}
+
+/// A column of figures.
+#[must_use]
+pub const fn figure(name: &'static str, unit: &'static str) -> ColumnHeading {
+    ColumnHeading {
+        name: Cow::Borrowed(name),
+        unit,
+        role: ColumnRole::Figure,
+    }
+}
+
+/// A column that is left out first.
+#[must_use]
+pub const fn detail(name: &'static str, unit: &'static str) -> ColumnHeading {
+    ColumnHeading {
+        name: Cow::Borrowed(name),
+        unit,
+        role: ColumnRole::Detail,
+    }
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// Not known.
+    Missing,
+    /// Words, of a run or our own.
+    Text(String),
+    /// A number of things.
+    Count(u64),
+    /// A figure in the unit of its column.
+    Number(f64),
+    /// From one figure to another.
+    Range(f64, f64),
+    /// A figure with the ends of its interval.
+    Estimate([f64; 3]),
+    /// A share, percent; the sign is part of its words.
+    Share(f64),
+    /// Bytes; the unit is part of the words.
+    Bytes(u64),
+    /// A time in nanoseconds; shown in the unit of its column, or with the unit that suits it.
+    Ns(f64),
+}
+
+impl Shown {
+    /// Words.
+    #[must_use]
+    pub fn text(words: &str) -> Shown {
+        Shown::Text(words.to_owned())
+    }
+
+    /// A number of jobs; of a watched log nobody knows it.
+    #[must_use]
+    pub fn jobs(jobs: u32) -> Shown {
+        match jobs {
+            0 => Shown::Missing,
+            jobs => Shown::Count(jobs.into()),
+        }
+    }
+
+    /// The longest of some times; of some waits only count and total are known.
+    #[must_use]
+    pub fn longest(stats: &WaitStats) -> Shown {
+        match stats.max_ns {
+            0 if stats.total_ns > 0 || stats.count == 0 => Shown::Missing,
+            ns => Shown::Ns(ns as f64),
+        }
+    }
+
+    /// The mean of some times; `Missing` without any.
+    #[must_use]
+    pub fn mean(stats: &WaitStats) -> Shown {
+        (stats.count > 0)
+            .then_some(stats.mean_ns)
+            .map(Shown::Ns)
+            .into()
+    }
+
+    /// A time in nanoseconds, where it is known.
+    #[must_use]
+    pub fn ns(value: Option<u64>) -> Shown {
+        value.map(|ns| Shown::Ns(ns as f64)).into()
+    }
+
+    /// The cell in words, in the unit of its column.
+    #[must_use]
+    pub fn words(&self, unit: &str) -> String {
+        match self {
+            Shown::Missing => "–".to_owned(),
+            Shown::Text(words) => words.clone(),
+            Shown::Count(n) => words::count(*n),
+            Shown::Number(value) => words::digits(*value),
+            Shown::Range(low, high) => {
+                format!("{} to {}", words::digits(*low), words::digits(*high))
+            }
+            Shown::Estimate(ends) => {
+                let [value, low, high] = ends.map(words::digits);
+                format!("{value} ({low} to {high})")
+            }
+            Shown::Share(percent) => words::percent(*percent),
+            Shown::Bytes(n) => words::bytes(*n),
+            Shown::Ns(ns) => match unit {
+                "µs" => words::digits(ns / 1e3),
+                "ms" => words::digits(ns / 1e6),
+                "s" => words::digits(ns / 1e9),
+                _ => words::latency(*ns),
+            },
+        }
+    }
+}
+
+impl<T: Into<Shown>> From<Option<T>> for Shown {
+    fn from(value: Option<T>) -> Shown {
+        value.map_or(Shown::Missing, Into::into)
+    }
+}
+
+impl From<usize> for Shown {
+    fn from(n: usize) -> Shown {
+        Shown::Count(n as u64)
+    }
+}
+
+impl From<u64> for Shown {
+    fn from(n: u64) -> Shown {
+        Shown::Count(n)
+    }
+}
+
+impl From<u32> for Shown {
+    fn from(n: u32) -> Shown {
+        Shown::Count(n.into())
+    }
+}
+
+impl From<f64> for Shown {
+    fn from(value: f64) -> Shown {
+        Shown::Number(value)
+    }
+}
+
+/// A column of lines about `T`: what is above it, and its cell of a line.
+pub type AccountColumn<'a, T> = (ColumnHeading, &'a dyn Fn(&T) -> Shown);
+
+impl AccountTable {
+    /// A table with a line for each of `of`; `None` without any.
+    pub fn of<T>(
+        of: impl IntoIterator<Item = T>,
+        columns: &[AccountColumn<'_, T>],
+    ) -> Option<AccountTable> {
+        let line = |of: T| columns.iter().map(|(_, cell)| cell(&of)).collect();
+        let lines: Vec<Vec<Shown>> = of.into_iter().map(line).collect();
+        (!lines.is_empty()).then(|| AccountTable {
+            columns: columns.iter().map(|(heading, _)| heading.clone()).collect(),
+            lines,
+        })
+    }
+
+    /// How many columns name a line.
+    #[must_use]
+    pub fn labels(&self) -> usize {
+        let is_label = |heading: &&ColumnHeading| heading.role == ColumnRole::Label;
+        self.columns.iter().take_while(is_label).count()
+    }
+}
+
+/// The first table of a section in words.
+#[cfg(test)]
+pub(crate) fn words_of(section: &Section) -> Vec<Vec<String>> {
+    let Some(Body::Table(table)) = section.body.first() else {
+        panic!("no table: {section:?}")
+    };
+    let cells = |line: &Vec<Shown>| {
+        let cells = line.iter().zip(&table.columns);
+        cells
+            .map(|(cell, heading)| cell.words(heading.unit))
+            .collect()
+    };
+    table.lines.iter().map(cells).collect()
+}
