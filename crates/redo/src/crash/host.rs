@@ -26,7 +26,7 @@ impl Life {
             match action {
                 Action::Gather { want, until } => self.gathering = Some((want, until)),
                 Action::Seal => self.seal(env),
-                Action::Io { op, io, .. } => self.submit(op, io, env),
+                Action::Io { op, io } => self.submit(op, io, env),
                 Action::AwaitCheckpoint { .. } => {
                     env.coverage.awaited_checkpoint += u64::from(!self.awaits_checkpoint);
                     self.awaits_checkpoint = true;

@@ -286,7 +286,7 @@ impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
                 self.next = Next::Gather;
             }
             Action::Seal => self.next = Next::Seal,
-            Action::Io { op, io, .. } => self.hands.submit::<DIRECT>(core, now, op, io),
+            Action::Io { op, io } => self.hands.submit::<DIRECT>(core, now, op, io),
             Action::AwaitCheckpoint { log_seq } => {
                 self.hands.awaited_log_seq = log_seq;
                 self.next = Next::Checkpoint;

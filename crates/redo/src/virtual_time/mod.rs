@@ -311,7 +311,7 @@ impl<'a> Clockwork<'a> {
                     self.unfilled.push(batch);
                     self.feed(Event::Sealed(batch));
                 }
-                Action::Io { op, io, .. } => self.submit(op, io),
+                Action::Io { op, io } => self.submit(op, io),
                 Action::Release { upto } => self.buffer.release(upto),
                 Action::Publish { batches, block } => self.publish(batches, block),
                 Action::AwaitCheckpoint { .. } | Action::Idle => {}

@@ -118,18 +118,13 @@ impl History {
             Action::Gather { want, until } => self.tagged(1, &[want.into(), until.0]),
             Action::Seal => self.tagged(2, &[]),
             Action::Io {
-                member,
                 op,
                 io: Io::Write { start, blocks },
             } => {
-                self.tagged(3, &[member.0.into(), op, start, blocks.into()]);
+                self.tagged(3, &[op, start, blocks.into()]);
             }
-            Action::Io {
-                member,
-                op,
-                io: Io::Flush,
-            } => {
-                self.tagged(4, &[member.0.into(), op]);
+            Action::Io { op, io: Io::Flush } => {
+                self.tagged(4, &[op]);
             }
             Action::AwaitCheckpoint { log_seq } => self.tagged(5, &[log_seq]),
             Action::Release { upto } => self.tagged(6, &[upto]),
@@ -195,7 +190,6 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writer::Member;
     use std::collections::BTreeSet;
 
     fn recorded(event: Event) -> Vec<u8> {
@@ -248,15 +242,10 @@ mod tests {
     fn every_action_leaves_bytes_of_its_own() {
         let failure = IoFailure { errno: 5 };
         let write = |start, blocks| Action::Io {
-            member: Member(0),
             op: 1,
             io: Io::Write { start, blocks },
         };
-        let flush = |op| Action::Io {
-            member: Member(0),
-            op,
-            io: Io::Flush,
-        };
+        let flush = |op| Action::Io { op, io: Io::Flush };
         let until = Nanos(9);
         let actions = [
             Action::Gather { want: 2, until },

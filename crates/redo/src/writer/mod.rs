@@ -27,7 +27,7 @@ pub(crate) use learning::Learner;
 pub use learning::{CommitWay, Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
 pub use policy::Policy;
 pub(crate) use protocol::Out;
-pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH, Member};
+pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH};
 
 use crate::buffer::Batch;
 use crate::group::{Geometry, StreamBlock};
@@ -332,8 +332,8 @@ impl Writer {
                 self.writes.push(Write { op, batch, bytes });
                 entry.outstanding += 1;
                 entry.issued += blocks;
-                let (member, io) = (Member(0), Io::Write { start, blocks });
-                out.act(Action::Io { member, op, io });
+                let io = Io::Write { start, blocks };
+                out.act(Action::Io { op, io });
             }
         }
     }
@@ -438,11 +438,8 @@ impl Writer {
                 held: self.held,
                 since: self.written_since.take().filter(|_| !deferred),
             });
-            out.act(Action::Io {
-                member: Member(0),
-                op,
-                io: Io::Flush,
-            });
+            let io = Io::Flush;
+            out.act(Action::Io { op, io });
         } else if self.deferral.defers(self.written.batches) {
             out.act(Action::Defer {
                 batches: self.written.batches,

@@ -12,10 +12,6 @@ pub const MAX_DEPTH: usize = 8;
 /// in two logs, and the next log be waited for.
 pub const MAX_ACTIONS: usize = MAX_DEPTH + 4;
 
-/// A member of each log group. There is one today; the shape is for mirrors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member(pub u8);
-
 /// What the writer is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -74,8 +70,6 @@ pub enum Action {
     Seal,
     /// Do this; answer with [`Event::Io`].
     Io {
-        /// On which member.
-        member: Member,
         /// Its name.
         op: u64,
         /// What.

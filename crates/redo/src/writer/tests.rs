@@ -87,13 +87,13 @@ impl Rig {
 }
 
 fn write(op: u64, start: StreamBlock, blocks: u32) -> Action {
-    let (member, io) = (Member(0), Io::Write { start, blocks });
-    Action::Io { member, op, io }
+    let io = Io::Write { start, blocks };
+    Action::Io { op, io }
 }
 
 fn flush(op: u64) -> Action {
-    let (member, io) = (Member(0), Io::Flush);
-    Action::Io { member, op, io }
+    let io = Io::Flush;
+    Action::Io { op, io }
 }
 
 fn release(upto: StreamBlock) -> Action {
@@ -350,7 +350,7 @@ fn durable_when_full(planted: Planted) -> StreamBlock {
                     assert_eq!(log_seq, geometry().log_seq(batch));
                     return durable;
                 }
-                Action::Io { op, io, .. } => {
+                Action::Io { op, io } => {
                     let bytes = if io == Io::Flush { 0 } else { BLOCK };
                     wanted.extend(rig.done(op, bytes));
                 }
