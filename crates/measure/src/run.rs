@@ -1,8 +1,7 @@
 //! `Run`: the waist of the hourglass. Whatever is measured, simulated or imported becomes this
 //! plain data; whatever is shown, judged or compared is read from it.
 //!
-//! Invariants: units are in the key; a value that was not measured is `None`, never zero. A run of
-//! version 1 becomes one of this version when it is read ([`version_1`]); nothing else knows it.
+//! Invariants: units are in the key; a value that was not measured is `None`, never zero.
 
 mod figures;
 mod groups;
@@ -14,7 +13,6 @@ mod row;
 mod server;
 mod target;
 mod tproc_c;
-pub mod version_1;
 mod watched;
 
 pub use figures::*;

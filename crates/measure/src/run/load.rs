@@ -84,8 +84,7 @@ pub struct RedoWorkload {
     pub commits: Option<u64>,
     /// Microseconds of CPU work before each commit.
     pub cpu_per_txn_us: f64,
-    /// `COMMIT WRITE` of each workload, by its name; empty in runs of version 1, which did not
-    /// record it.
+    /// `COMMIT WRITE` of each workload, by its name.
     #[serde(default)]
     pub commit_write: BTreeMap<String, CommitMode>,
     /// How sessions ask for durability: `sync` (each on a thread of its own) or `async` (many on a

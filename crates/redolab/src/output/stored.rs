@@ -76,6 +76,7 @@ fn state(state: State) -> &'static str {
         State::Incomplete => "incomplete",
         State::Damaged => "damaged",
         State::NewerVersion => "newer version",
+        State::OlderVersion => "older version",
     }
 }
 

@@ -80,6 +80,22 @@ pub enum StoreError {
         /// The schema that is supported.
         supported: &'static str,
     },
+    /// An earlier version made the run, and nothing of this one reads it.
+    #[error(
+        "{path}: it has the format {found}, this redolab reads {supported}; measure again, and \
+         remove this run with `redolab runs delete {id}`",
+        path = path.display()
+    )]
+    OlderRun {
+        /// The run.
+        id: String,
+        /// Its manifest or its draft.
+        path: PathBuf,
+        /// The schema that was found.
+        found: String,
+        /// The schema that is supported.
+        supported: &'static str,
+    },
     /// A name outside the rule.
     #[error(
         "`{name}` cannot name a run or series: 1 to 64 of A-Z a-z 0-9 . _ - without a leading dot"

@@ -7,8 +7,7 @@
 use super::outline::{self, Outline, RUN_MAX_BYTES, Unescaped};
 use super::reader::damaged;
 use super::recordings::{self, RECORDING_MAX_BYTES};
-use super::versions::{RunVersion, Unread};
-use super::{HLOG, Store, StoreError, hlog, named};
+use super::{HLOG, Marker, Store, StoreError, hlog, named, other_version};
 use crate::folder::is_name;
 use crate::harmless_json::HarmlessJson;
 use measure::run::Run;
@@ -17,8 +16,6 @@ use std::ops::Range;
 
 /// The schema of an exported run.
 pub const SCHEMA: &str = "redolab.export/2";
-/// That of earlier versions, which had no recordings.
-const SCHEMA_1: &str = "redolab.export/1";
 /// Longest export that is made or read, in bytes.
 const EXPORT_MAX_BYTES: u64 = 1 << 30;
 /// Bytes of an interval file that are carried at once.
@@ -216,16 +213,16 @@ fn parse(
         return Err(not_an_export("it is longer than 1 GiB"));
     }
     let whole = part(input, &(0..length)).map_err(refuse)?;
-    let outline = Outline::of(whole, &[SCHEMA, SCHEMA_1]).map_err(refuse)?;
+    let outline = Outline::of(whole, SCHEMA).map_err(refuse)?;
     let bytes = outline.run.end - outline.run.start;
     outline::fits(bytes, outline.run_memory).map_err(refuse)?;
     let text = part(input, &outline.run).map_err(refuse)?;
-    let version = RunVersion::of(text.take(RUN_MAX_BYTES)).map_err(|why| match why {
-        Unread::Newer(schema) => not_an_export(&format!("its run is of schema {schema}")),
-        Unread::Unknown(what) => not_an_export(&format!("its run: {what}")),
-    })?;
+    let marker: Marker = serde_json::from_reader(text.take(RUN_MAX_BYTES)).map_err(refuse)?;
+    if let Some(what) = other_version(&marker.schema, measure::run::SCHEMA) {
+        return Err(not_an_export(&format!("its run: {what}")));
+    }
     let text = part(input, &outline.run).map_err(refuse)?;
-    let run = version.read(text.take(RUN_MAX_BYTES)).map_err(refuse)?;
+    let run: Run = serde_json::from_reader(text.take(RUN_MAX_BYTES)).map_err(refuse)?;
     named(&run.run_id)?;
     for (name, range) in &outline.files {
         let row = name.strip_suffix(HLOG).unwrap_or_default();

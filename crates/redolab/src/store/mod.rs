@@ -30,7 +30,6 @@ mod powertests;
 mod reader;
 mod recordings;
 mod series;
-mod versions;
 mod writer;
 
 pub use error::StoreError;
@@ -184,7 +183,7 @@ impl Store {
                 found: marker.schema,
                 supported: SCHEMA,
             }),
-            Version::Other => Err(StoreError::Damaged {
+            Version::Older | Version::Other => Err(StoreError::Damaged {
                 path,
                 what: format!("the schema is `{}`, not {SCHEMA}", marker.schema),
             }),
@@ -330,6 +329,7 @@ pub fn now_rfc3339() -> String {
 enum Version {
     Same,
     Newer,
+    Older,
     Other,
 }
 
@@ -344,8 +344,23 @@ fn version(found: &str, supported: &str) -> Version {
     };
     match (split(found), split(supported)) {
         (Some((a, n)), Some((b, m))) if a == b && n > m => Version::Newer,
+        (Some((a, n)), Some((b, m))) if a == b && n < m => Version::Older,
         _ => Version::Other,
     }
+}
+
+/// Why a document of the schema `found` is not read as one of `supported`, and what to do; `None`
+/// when it is.
+fn other_version(found: &str, supported: &str) -> Option<String> {
+    let advice = match version(found, supported) {
+        Version::Same => return None,
+        Version::Newer => "; use the newer redolab",
+        Version::Older => "; measure again",
+        Version::Other => "",
+    };
+    Some(format!(
+        "it has the format `{found}`, this redolab reads {supported}{advice}"
+    ))
 }
 
 #[cfg(test)]
@@ -405,7 +420,7 @@ mod tests {
         for (found, want) in [
             ("redolab.store/1", Version::Same),
             ("redolab.store/2", Version::Newer),
-            ("redolab.store/0", Version::Other),
+            ("redolab.store/0", Version::Older),
             ("redolab.run/2", Version::Other),
             ("", Version::Other),
         ] {

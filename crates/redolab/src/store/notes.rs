@@ -38,7 +38,7 @@ pub(super) fn later(folder: &Folder) -> Result<RunNotes, StoreError> {
     let read: LaterNotes = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
     match version(&read.schema, SCHEMA) {
         Version::Same => Ok(read.notes),
-        Version::Newer | Version::Other => Err(damaged(format!(
+        Version::Newer | Version::Older | Version::Other => Err(damaged(format!(
             "the schema is `{}`, not {SCHEMA}",
             read.schema
         ))),

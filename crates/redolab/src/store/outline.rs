@@ -43,18 +43,17 @@ pub(super) struct Outline {
     pub(super) run_memory: u64,
     /// Each interval file: its name, and the text between the quotes.
     pub(super) files: Vec<(String, Range<u64>)>,
-    /// Each recording: its file's name, and the text between the quotes. Empty in exports of
-    /// earlier versions.
+    /// Each recording: its file's name, and the text between the quotes.
     pub(super) recordings: Vec<(String, Range<u64>)>,
 }
 
 impl Outline {
-    /// Walks an exported run of one of `schemas`.
+    /// Walks an exported run of `schema`.
     ///
     /// # Errors
     /// Another schema, what is not an object of `schema`, `run`, `hlog` and perhaps `recording`;
     /// the system's errors.
-    pub(super) fn of(input: impl BufRead, schemas: &[&str]) -> io::Result<Outline> {
+    pub(super) fn of(input: impl BufRead, schema: &str) -> io::Result<Outline> {
         let mut walk = Walk::new(input);
         let mut outline = Outline::default();
         let mut seen = [false; 4];
@@ -67,10 +66,8 @@ impl Outline {
             }
             match field {
                 0 => {
-                    let found = walk.name()?;
-                    if !schemas.contains(&found.as_str()) {
-                        let known = schemas.join(" or ");
-                        return Err(bad(format!("schema `{found}`, not {known}")));
+                    if let Some(what) = super::other_version(&walk.name()?, schema) {
+                        return Err(bad(what));
                     }
                 }
                 1 => {
@@ -449,7 +446,7 @@ mod tests {
             "{ \"hlog\" : { \"1.hlog\" : \"a\\nb\" , \"2.hlog\":\"\" }\n,\"run\":\t{\"a\":[1,\"x\"]},\
              \"schema\":\"s/1\" } \n",
         ] {
-            let outline = Outline::of(text.as_bytes(), &["s/1", "s/2"]).expect(text);
+            let outline = Outline::of(text.as_bytes(), "s/1").expect(text);
             let part = |r: &Range<u64>| text[r.start as usize..r.end as usize].to_owned();
             assert_eq!(part(&outline.run), r#"{"a":[1,"x"]}"#);
             let files: Vec<(String, String)> = outline
@@ -473,7 +470,7 @@ mod tests {
             r#"{"schema":"s","run":1,"recording":{}}"#,
             r#"{"schema":"s","run":1,"hlog":{"a":"x"#,
         ] {
-            assert!(Outline::of(bad.as_bytes(), &["s"]).is_err(), "{bad}");
+            assert!(Outline::of(bad.as_bytes(), "s").is_err(), "{bad}");
         }
         let deep = "[".repeat(100_000);
         assert!(weigh(deep.as_bytes()).is_err());

@@ -6,10 +6,9 @@
 
 use super::error::io_error;
 use super::notes;
-use super::versions::{RunVersion, Unread};
 use super::{
     CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST,
-    RUN_MAX_BYTES, Store, StoreError, hex, hlog, outline,
+    Marker, RUN_MAX_BYTES, Store, StoreError, Version, hex, hlog, outline, version,
 };
 use crate::folder::{Folder, is_name};
 use measure::judgement::Answer;
@@ -36,6 +35,8 @@ pub enum State {
     Damaged,
     /// Written by a later version.
     NewerVersion,
+    /// Written by an earlier version, whose runs are not read any more.
+    OlderVersion,
 }
 
 /// One run in a listing.
@@ -181,6 +182,7 @@ impl Store {
                 let state = match e {
                     StoreError::Incomplete { .. } | StoreError::Running { .. } => State::Incomplete,
                     StoreError::NewerRun { .. } => State::NewerVersion,
+                    StoreError::OlderRun { .. } => State::OlderVersion,
                     _ => State::Damaged,
                 };
                 let draft = match state {
@@ -201,7 +203,7 @@ impl Store {
     /// A finished run, its manifest verified.
     ///
     /// # Errors
-    /// A run that is missing, incomplete, still being written, damaged or of a newer version.
+    /// A run that is missing, incomplete, still being written, damaged or of another version.
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
         let folder = self.folder(id)?;
         let path = folder.path().join(MANIFEST);
@@ -210,7 +212,7 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(unfinished(id, &folder)),
             Err(e) => return Err(unreadable(&path, "reading the manifest", e)),
         };
-        let version = run_version(id, &path, &bytes)?;
+        check_version(id, &path, &bytes)?;
         let contents = contents(&folder)?;
         let found = hex(hlog::crc32c(&bytes));
         if found != contents.manifest_crc32c {
@@ -221,7 +223,7 @@ impl Store {
             return Err(StoreError::Damaged { path, what });
         }
         outline::check(&bytes).map_err(|what| damaged(&path, what))?;
-        let read = version.parse(&bytes);
+        let read = serde_json::from_slice::<Run>(&bytes);
         let mut run = read.map_err(|e| damaged(&path, e.to_string()))?;
         run.notes.add(&notes::later(&folder)?);
         if run.run_id != id {
@@ -233,15 +235,15 @@ impl Store {
     /// The last draft of a run that was not finished; `None` where none was written.
     ///
     /// # Errors
-    /// A draft that is damaged or of a newer version, or the system's errors.
+    /// A draft that is damaged or of another version, or the system's errors.
     pub fn load_draft(&self, id: &str) -> Result<Option<Run>, StoreError> {
         let folder = self.folder(id)?;
         let path = folder.path().join(DRAFT);
         match folder.read(DRAFT, RUN_MAX_BYTES) {
             Ok(bytes) => {
-                let version = run_version(id, &path, &bytes)?;
+                check_version(id, &path, &bytes)?;
                 outline::check(&bytes).map_err(|what| damaged(&path, what))?;
-                let run = version.parse(&bytes);
+                let run = serde_json::from_slice(&bytes);
                 run.map(Some).map_err(|e| damaged(&path, e.to_string()))
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -374,14 +376,27 @@ fn unfinished(id: &str, folder: &Folder) -> StoreError {
     }
 }
 
-fn run_version(id: &str, path: &Path, bytes: &[u8]) -> Result<RunVersion, StoreError> {
-    RunVersion::of(bytes).map_err(|why| match why {
-        Unread::Newer(found) => StoreError::NewerRun {
-            id: id.to_owned(),
+/// Refuses the text of a run of another version.
+fn check_version(id: &str, path: &Path, text: &[u8]) -> Result<(), StoreError> {
+    let marker: Marker = serde_json::from_slice(text).map_err(|e| damaged(path, e.to_string()))?;
+    let (id, found, supported) = (id.to_owned(), marker.schema, measure::run::SCHEMA);
+    Err(match version(&found, supported) {
+        Version::Same => return Ok(()),
+        Version::Newer => StoreError::NewerRun {
+            id,
             found,
-            supported: measure::run::SCHEMA,
+            supported,
         },
-        Unread::Unknown(what) => damaged(path, what),
+        Version::Older => StoreError::OlderRun {
+            id,
+            path: path.to_owned(),
+            found,
+            supported,
+        },
+        Version::Other => damaged(
+            path,
+            format!("its schema is `{}`", measure::words::sanitize::line(&found)),
+        ),
     })
 }
 

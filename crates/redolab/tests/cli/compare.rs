@@ -52,7 +52,7 @@ fn stored_runs_and_exported_files_are_compared() {
     std::fs::write(place.path().join("no.json"), "{\"schema\":\"x/1\"}").expect("writes");
     place
         .run(&["compare", "no.json", &b])
-        .expect(1, &["no.json", "redolab.export/1"]);
+        .expect(1, &["no.json", "redolab.export/2"]);
 }
 
 #[test]

@@ -58,7 +58,6 @@ mod trace_export;
 
 mod units;
 mod verdict_rows;
-mod version_1;
 mod volumes;
 mod widths;
 mod winners;

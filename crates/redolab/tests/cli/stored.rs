@@ -167,6 +167,44 @@ fn one_bad_run_hides_no_other() {
         .expect(0, &[]);
 }
 
+/// The first version of a run was never released, and nothing reads it.
+#[test]
+fn a_run_of_version_1_is_refused_with_what_to_do() {
+    let place = Place::new();
+    let (sound, old) = (place.store_a_run(), place.store_a_run());
+    place
+        .run(&["runs", "export", &old, "-o", "old.json"])
+        .expect(0, &[]);
+    let manifest = place.store.join(&old).join("manifest.json");
+    for file in [&manifest, &place.path().join("old.json")] {
+        let text = std::fs::read_to_string(file).expect("reads");
+        let older = text.replacen("redolab.run/2", "redolab.run/1", 1);
+        assert_ne!(older, text);
+        std::fs::write(file, older).expect("writes");
+    }
+    let file = manifest.display().to_string();
+    let why = [&*file, "redolab.run/1", "measure again", "runs delete"];
+    place
+        .run(&["runs"])
+        .expect(0, &[&sound, &old, "redolab.run/1", "measure again"]);
+    for command in [
+        &["runs", "show", &old][..],
+        &["runs", "export", &old],
+        &["report", &old],
+        &["compare", &old, &sound],
+    ] {
+        place.run(command).expect(1, &why);
+    }
+    for command in [
+        &["runs", "load", "old.json"][..],
+        &["compare", "old.json", &sound],
+    ] {
+        let why = ["old.json", "redolab.run/1", "measure again"];
+        place.run(command).expect(1, &why);
+    }
+    place.run(&["runs", "delete", &old]).expect(0, &[]);
+}
+
 #[test]
 fn stores_that_cannot_be_used_are_refused_before_anything_is_measured() {
     type Prepare = fn(&Place);
@@ -224,6 +262,10 @@ fn what_is_no_export_is_refused_and_leaves_nothing() {
         ("empty", &b""[..]),
         ("text", b"hello"),
         ("other", br#"{"schema": "redolab.run/2"}"#),
+        (
+            "older",
+            br#"{"schema": "redolab.export/1", "run": {}, "hlog": {}}"#,
+        ),
         ("binary", b"\xff\xfe\x00"),
         ("deep", "[".repeat(100_000).as_bytes()),
     ] {

@@ -153,7 +153,7 @@ fn damage_is_found_and_hides_no_other_run() {
         bytes[at] ^= 1;
         fs::write(path, bytes).expect("writes");
     };
-    let harms: [(&str, State, Harm); 9] = [
+    let harms: [(&str, State, Harm); 10] = [
         ("manifest flipped", State::Damaged, |run| {
             let path = run.join("manifest.json");
             let text = fs::read_to_string(&path).expect("reads");
@@ -185,6 +185,10 @@ fn damage_is_found_and_hides_no_other_run() {
         }),
         ("newer", State::NewerVersion, |run| {
             let text = r#"{"schema":"redolab.run/3","anything":[]}"#;
+            fs::write(run.join("manifest.json"), text).expect("writes");
+        }),
+        ("older", State::OlderVersion, |run| {
+            let text = r#"{"schema":"redolab.run/1","anything":[]}"#;
             fs::write(run.join("manifest.json"), text).expect("writes");
         }),
         ("gone", State::Incomplete, |run| {
