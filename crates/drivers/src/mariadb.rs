@@ -16,6 +16,7 @@ pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod counts;
 pub(crate) mod error;
+mod fields;
 mod insert;
 pub(crate) mod managed;
 mod packet;

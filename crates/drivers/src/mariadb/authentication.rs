@@ -3,7 +3,7 @@
 //! Source: the pages "Connection" of MariaDB's protocol documentation and "Authentication Methods"
 //! of MySQL's. Invariant: the password itself leaves through a Unix socket only.
 
-use super::packet::Fields;
+use super::fields::Fields;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 

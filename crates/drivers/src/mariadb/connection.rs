@@ -7,7 +7,8 @@
 use super::address::ServerAddress;
 use super::authentication::{ATTRIBUTES, CACHING, Greeting, NATIVE, answer};
 use super::error::{MariadbError, MariadbMessage};
-use super::packet::{Fields, Packets, SENT_MAX, put_length};
+use super::fields::{Fields, put_length};
+use super::packet::{Packets, SENT_MAX};
 use crate::client::{Password, harmless, harmless_message};
 use std::time::Duration;
 

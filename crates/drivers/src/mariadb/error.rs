@@ -3,7 +3,7 @@
 //! Invariants: text from the server is untrusted and is made harmless here, and no message contains
 //! a password.
 
-use super::packet::Fields;
+use super::fields::Fields;
 use crate::client::{SocketError, harmless_message};
 use measure::driver::DriverError;
 use std::fmt;

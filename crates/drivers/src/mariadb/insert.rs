@@ -6,7 +6,8 @@
 
 use super::connection::{AUTOCOMMIT, IN_TRANSACTION, ServerConnection};
 use super::error::MariadbError;
-use super::packet::{SENT_MAX, put_length};
+use super::fields::put_length;
+use super::packet::SENT_MAX;
 use measure::workload::{Generator, STAMP_BYTES};
 use measure::{Clock, Nanos, RealClock};
 

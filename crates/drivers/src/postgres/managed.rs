@@ -5,17 +5,16 @@
 //! of defaults, unless settings were asked for.
 
 use super::error::PostgresError;
-use super::programs;
+use super::programs::{self, PORT, SIGNALS, USER, canonical, start_order};
 use super::session;
 use super::standbys;
 use super::url::{Address, Host};
 use super::{ClientEnvironment, Server};
 use crate::managed::{
-    Account, EndSignals, GuardProgram, ManagedError, OwnServer, ServerOrder, ServerPlaces,
-    await_ready, check_interrupted, merged, refuse_reserved,
+    Account, GuardProgram, ManagedError, OwnServer, ServerPlaces, await_ready, check_interrupted,
+    refuse_reserved,
 };
 use measure::driver::{DriverError, ManagedFolders, ManagedKind, ManagedPlan, OpenedTarget};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -31,36 +30,14 @@ pub const MANAGED: ManagedKind = ManagedKind {
 
 /// The account of Debian's and Red Hat's packages.
 const ACCOUNT: &str = "postgres";
-/// The only user and its database.
-pub(super) const USER: &str = "redolab";
 const DATABASE: &str = "postgres";
-pub(super) const PORT: u16 = 5432;
-/// The largest sum of WAL files between checkpoints, PostgreSQL's default.
-const MAX_WAL: &str = "1GB";
 /// A new cluster takes about 40 MB, and 16 MB of WAL.
 const DATA_BYTES: u64 = 64 << 20;
 const WAL_BYTES: u64 = (1 << 30) + (128 << 20);
 /// A cluster that was made and started has written 50 MiB (2026-11-26, PostgreSQL 15).
 const MAKING_BYTES: u64 = 96 << 20;
 const INIT_MAX: Duration = Duration::from_secs(300);
-/// SIGQUIT asks for an immediate shutdown: a fast one would write all pages that are not on the
-/// device yet, and the files are removed.
-pub(super) const SIGNALS: EndSignals = EndSignals {
-    in_order: 3,
-    at_once: 3,
-};
 
-/// Settings of the server that are not PostgreSQL's defaults.
-const SETTINGS: [(&str, &str); 6] = [
-    // Each message takes a transaction id; a vacuum of the whole cluster would disturb a long run.
-    ("autovacuum_freeze_max_age", "2000000000"),
-    // Shared memory in the data directory is removed with it, also after the server was killed.
-    ("dynamic_shared_memory_type", "mmap"),
-    ("max_connections", "1000"),
-    ("max_wal_size", MAX_WAL),
-    ("track_wal_io_timing", "on"),
-    ("unix_socket_permissions", "0700"),
-];
 /// Settings by which redolab reaches and finds the server.
 const RESERVED: [&str; 8] = [
     "config_file",
@@ -118,7 +95,12 @@ pub fn start(
     let places = ServerPlaces::make(folders, account)?;
     initialise(&places, &programs, guard)?;
     check_interrupted(plan, "a server was made")?;
-    let order = start_order(&places, &programs, plan, ("redolab", PORT));
+    let order = start_order(
+        &places,
+        &programs,
+        &standbys::settings(plan),
+        ("redolab", PORT),
+    );
     let mut primary = places.start(guard, order)?;
     let connect = || Server::at(address(&places), &ClientEnvironment::none());
     let mut server = await_ready(&mut primary, plan, connect, is_starting)?;
@@ -140,11 +122,6 @@ pub fn start(
     Ok(server)
 }
 
-/// The server does not distinguish upper and lower case in names of settings.
-fn canonical(name: &str) -> String {
-    name.to_lowercase()
-}
-
 /// Makes the cluster. What it writes is not flushed: the server is thrown away after a crash.
 fn initialise(
     places: &ServerPlaces,
@@ -161,30 +138,6 @@ fn initialise(
     arguments.push(places.wal.path().into());
     let order = places.order(programs.join("initdb"), arguments, SIGNALS);
     places.start(guard, order)?.run(INIT_MAX)
-}
-
-/// The order that starts a server of a cluster, under that name and port.
-pub(super) fn start_order(
-    places: &ServerPlaces,
-    programs: &Path,
-    plan: &ManagedPlan,
-    (name, port): (&str, u16),
-) -> ServerOrder {
-    let mut arguments: Vec<OsString> = vec!["-D".into(), places.cluster.path().into()];
-    let mut set = |name: &str, value: &str| {
-        arguments.extend(["-c".into(), format!("{name}={value}").into()]);
-    };
-    set("listen_addresses", "");
-    // The data directory is the server's working directory.
-    set("unix_socket_directories", ".");
-    set("port", &port.to_string());
-    // What its primary calls a standby.
-    set("cluster_name", name);
-    let asked: BTreeMap<String, String> = standbys::settings(plan);
-    for (name, value) in merged(&SETTINGS, &asked, canonical) {
-        set(&name, &value);
-    }
-    places.order(programs.join("postgres"), arguments, SIGNALS)
 }
 
 fn address(places: &ServerPlaces) -> Address {

@@ -1,7 +1,8 @@
-//! Where the programs of a PostgreSQL server are.
+//! Where the programs of a PostgreSQL server are, and how one is started.
 
-use crate::managed::ManagedError;
-use std::ffi::OsStr;
+use crate::managed::{EndSignals, ManagedError, ServerOrder, ServerPlaces, merged};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,28 @@ use std::path::{Path, PathBuf};
 const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
 /// Where Debian and its kin keep a directory for each version, with `bin` in it.
 const VERSIONS: &str = "/usr/lib/postgresql";
+/// The only user of a server that redolab makes.
+pub(super) const USER: &str = "redolab";
+pub(super) const PORT: u16 = 5432;
+/// The largest sum of WAL files between checkpoints, PostgreSQL's default.
+const MAX_WAL: &str = "1GB";
+/// SIGQUIT asks for an immediate shutdown: a fast one would write all pages that are not on the
+/// device yet, and the files are removed.
+pub(super) const SIGNALS: EndSignals = EndSignals {
+    in_order: 3,
+    at_once: 3,
+};
+/// Settings of the server that are not PostgreSQL's defaults.
+const SETTINGS: [(&str, &str); 6] = [
+    // Each message takes a transaction id; a vacuum of the whole cluster would disturb a long run.
+    ("autovacuum_freeze_max_age", "2000000000"),
+    // Shared memory in the data directory is removed with it, also after the server was killed.
+    ("dynamic_shared_memory_type", "mmap"),
+    ("max_connections", "1000"),
+    ("max_wal_size", MAX_WAL),
+    ("track_wal_io_timing", "on"),
+    ("unix_socket_permissions", "0700"),
+];
 
 /// The directory of the programs: the one that was named; or else the first of the search path, or
 /// that of the newest version which is installed.
@@ -64,6 +87,35 @@ fn newest(versions: &Path) -> Option<PathBuf> {
         missing(&folder).is_none().then_some((version, folder))
     });
     found.max().map(|(_, folder)| folder)
+}
+
+/// The server does not distinguish upper and lower case in names of settings.
+pub(super) fn canonical(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// The order that starts a server of a cluster with the settings that were asked for, under that
+/// name and port.
+pub(super) fn start_order(
+    places: &ServerPlaces,
+    programs: &Path,
+    asked: &BTreeMap<String, String>,
+    (name, port): (&str, u16),
+) -> ServerOrder {
+    let mut arguments: Vec<OsString> = vec!["-D".into(), places.cluster.path().into()];
+    let mut set = |name: &str, value: &str| {
+        arguments.extend(["-c".into(), format!("{name}={value}").into()]);
+    };
+    set("listen_addresses", "");
+    // The data directory is the server's working directory.
+    set("unix_socket_directories", ".");
+    set("port", &port.to_string());
+    // What its primary calls a standby.
+    set("cluster_name", name);
+    for (name, value) in merged(&SETTINGS, asked, canonical) {
+        set(&name, &value);
+    }
+    places.order(programs.join("postgres"), arguments, SIGNALS)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use super::connection::Connection;
 use super::credentials::Credentials;
 use super::error::PostgresError;
-use super::managed::{PORT, SIGNALS, USER, start_order};
+use super::programs::{PORT, SIGNALS, USER, start_order};
 use super::relay::DelayingRelay;
 use super::url::Address;
 use crate::managed::{GuardProgram, GuardedProcess, ManagedError, ServerPlaces, check_interrupted};
@@ -170,7 +170,7 @@ pub fn start(
     // The copy has the lock of the primary's socket.
     let port = PORT + number as u16;
     let name = format!("s{number}");
-    let mut order = start_order(&copy, programs, plan, (&name, port));
+    let mut order = start_order(&copy, programs, &settings(plan), (&name, port));
     if relay.is_some() {
         let mut through = OsString::from("primary_conninfo=user=");
         through.push(format!("{USER} port={RELAY_PORT} host='"));
