@@ -3,8 +3,7 @@
 //! instance was restarted or its statistics were reset, which is reported, and nothing is
 //! subtracted. Listings of different instances are never subtracted.
 
-use super::origin::{CellSource, SourcedCell};
-use super::sheets::add_sourced;
+use super::origin::{CellSource, SourcedCell, add_sourced};
 use super::tables::column;
 use measure::imported::{Cell, Column, Diagnostic, Severity, Table};
 use measure::origin::TextSpan;

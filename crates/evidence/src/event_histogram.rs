@@ -22,10 +22,11 @@ use super::snapshots::{ListedBucket, STARTED, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use columns::{
-    Columns, INSTANCES, ListingLine, MS_NS, SNAPSHOTS, US_NS, columns, fields, heads, named, upper,
+    Columns, INSTANCES, ListingLine, MS_NS, SNAPSHOTS, US_NS, columns, heads, named, upper,
 };
 use measure::imported::Severity;
 use measure::origin::TextSpan;
+use words::fields;
 
 /// Buckets of a file that are kept: with the differences of snapshots twice as many lines of a
 /// table, some 2 kB of memory each until they are stored.

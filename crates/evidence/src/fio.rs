@@ -5,8 +5,8 @@
 
 use super::awr::cell::GridCell;
 use super::json::{JsonItem, JsonStep, JsonValue, key};
-use super::origin::SourcedCell;
-use super::sheets::{Sheets, text};
+use super::origin::{SourcedCell, text};
+use super::sheets::Sheets;
 use measure::imported::Cell;
 use measure::origin::{OriginInput, TextSpan};
 use measure::printed;

@@ -4,10 +4,14 @@
 //! Invariant: a factor is applied here, once, so that what the characters say times the factor is
 //! the cell exactly.
 
-use super::sheets::text;
-use measure::imported::Cell;
-use measure::origin::{OriginInput, TextSpan};
+use measure::imported::{Cell, Table};
+use measure::origin::{CellOrigin, Derivation, OriginInput, RowOrigin, ScaledSpan, TextSpan};
 use measure::printed;
+
+/// Lines that a row takes.
+const ROW_LINES_MAX: u64 = 16;
+/// Characters of a text cell.
+const TEXT_MAX: usize = 200;
 
 /// A line of a file of which readers take parts.
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +174,79 @@ impl SourcedCell {
     ) -> SourcedCell {
         SourcedCell::derived(value.map_or(Cell::Blank, Cell::Real), formula, inputs)
     }
+}
+
+/// Adds a row whose cells have origins to a table that is kept elsewhere; `file` names the file
+/// where the table joins several.
+pub fn add_sourced(table: &mut Table, file: &str, lines: (u64, u64), cells: Vec<SourcedCell>) {
+    let (cells, mut origin) = apart(cells, lines, table);
+    file.clone_into(&mut origin.file);
+    table.rows.push(cells);
+    table.origins.push(origin);
+}
+
+/// The cells of a row, and where they come from; formulas are kept once, in the table.
+pub(crate) fn apart(
+    mut cells: Vec<SourcedCell>,
+    mut lines: (u64, u64),
+    table: &mut Table,
+) -> (Vec<Cell>, RowOrigin) {
+    cells.resize(table.columns.len(), SourcedCell::default());
+    let mut widen = |span: TextSpan| {
+        let line = u64::from(span.line);
+        // A name may be far above, in the query or the title of all rows.
+        if line.abs_diff(lines.0) <= ROW_LINES_MAX {
+            lines = (lines.0.min(line), lines.1.max(line));
+        }
+    };
+    let (mut values, mut origins) = (
+        Vec::with_capacity(cells.len()),
+        Vec::with_capacity(cells.len()),
+    );
+    for SourcedCell { cell, source } in cells {
+        values.push(cell);
+        origins.push(match source {
+            CellSource::Given => CellOrigin::Given,
+            CellSource::Read(span) => {
+                widen(span);
+                CellOrigin::Read(span)
+            }
+            CellSource::Scaled(span, factor) => {
+                widen(span);
+                CellOrigin::Scaled(Box::new(ScaledSpan { span, factor }))
+            }
+            CellSource::Derived(formula, inputs) => CellOrigin::Derived(Box::new(Derivation {
+                formula: formula_index(&mut table.formulas, formula),
+                inputs,
+            })),
+        });
+    }
+    let origin = RowOrigin {
+        lines,
+        cells: origins,
+        ..RowOrigin::default()
+    };
+    (values, origin)
+}
+
+fn formula_index(formulas: &mut Vec<String>, formula: &str) -> u32 {
+    let at = formulas.iter().position(|f| f == formula);
+    let at = at.unwrap_or_else(|| {
+        formulas.push(formula.to_owned());
+        formulas.len() - 1
+    });
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// Text of the evidence for a cell.
+#[must_use]
+pub fn text(text: &str) -> Cell {
+    Cell::Text(short(text))
+}
+
+/// The beginning of a text that a cell or a heading keeps.
+pub(crate) fn short(text: &str) -> String {
+    text.trim().chars().take(TEXT_MAX).collect()
 }
 
 #[cfg(test)]

@@ -1,19 +1,15 @@
 //! Tables that readers of listings fill, with a bound on what is kept of a file.
 
 use super::Notes;
-use super::origin::{CellSource, SourcedCell};
+use super::origin::{SourcedCell, apart, short};
 use super::tables::column;
 use measure::imported::{Cell, Severity, Table};
-use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
+use measure::origin::RowOrigin;
 
 /// Tables of a file that are kept.
 const TABLES_MAX: usize = 1000;
 /// Cells of a file that are kept.
 const CELLS_MAX: usize = 400_000;
-/// Lines that a row takes.
-const ROW_LINES_MAX: u64 = 16;
-/// Characters of a text cell.
-const TEXT_MAX: usize = 200;
 
 /// The tables of one file.
 #[derive(Debug, Default)]
@@ -116,76 +112,4 @@ impl Sheets {
             .filter(|t| !t.rows.is_empty())
             .collect()
     }
-}
-
-/// Adds a row whose cells have origins to a table that is kept elsewhere; `file` names the file
-/// where the table joins several.
-pub fn add_sourced(table: &mut Table, file: &str, lines: (u64, u64), cells: Vec<SourcedCell>) {
-    let (cells, mut origin) = apart(cells, lines, table);
-    file.clone_into(&mut origin.file);
-    table.rows.push(cells);
-    table.origins.push(origin);
-}
-
-/// The cells of a row, and where they come from; formulas are kept once, in the table.
-fn apart(
-    mut cells: Vec<SourcedCell>,
-    mut lines: (u64, u64),
-    table: &mut Table,
-) -> (Vec<Cell>, RowOrigin) {
-    cells.resize(table.columns.len(), SourcedCell::default());
-    let mut widen = |span: TextSpan| {
-        let line = u64::from(span.line);
-        // A name may be far above, in the query or the title of all rows.
-        if line.abs_diff(lines.0) <= ROW_LINES_MAX {
-            lines = (lines.0.min(line), lines.1.max(line));
-        }
-    };
-    let (mut values, mut origins) = (
-        Vec::with_capacity(cells.len()),
-        Vec::with_capacity(cells.len()),
-    );
-    for SourcedCell { cell, source } in cells {
-        values.push(cell);
-        origins.push(match source {
-            CellSource::Given => CellOrigin::Given,
-            CellSource::Read(span) => {
-                widen(span);
-                CellOrigin::Read(span)
-            }
-            CellSource::Scaled(span, factor) => {
-                widen(span);
-                CellOrigin::Scaled(Box::new(ScaledSpan { span, factor }))
-            }
-            CellSource::Derived(formula, inputs) => CellOrigin::Derived(Box::new(Derivation {
-                formula: formula_index(&mut table.formulas, formula),
-                inputs,
-            })),
-        });
-    }
-    let origin = RowOrigin {
-        lines,
-        cells: origins,
-        ..RowOrigin::default()
-    };
-    (values, origin)
-}
-
-fn formula_index(formulas: &mut Vec<String>, formula: &str) -> u32 {
-    let at = formulas.iter().position(|f| f == formula);
-    let at = at.unwrap_or_else(|| {
-        formulas.push(formula.to_owned());
-        formulas.len() - 1
-    });
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// Text of the evidence for a cell.
-#[must_use]
-pub fn text(text: &str) -> Cell {
-    Cell::Text(short(text))
-}
-
-fn short(text: &str) -> String {
-    text.trim().chars().take(TEXT_MAX).collect()
 }

@@ -2,8 +2,7 @@
 //! what happened between two snapshots is their difference. Differences are made where every
 //! count only grows; where one goes back it is said, and nothing is subtracted.
 
-use super::origin::SourcedCell;
-use super::sheets::{add_sourced, text};
+use super::origin::{SourcedCell, add_sourced, text};
 use super::tables::{column, row};
 use measure::imported::{Cell, Diagnostic, Severity, Table};
 use measure::origin::{OriginInput, TextSpan};

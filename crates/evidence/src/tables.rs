@@ -1,8 +1,7 @@
 //! Rows of an import, and the studies' tables over them: per process the share of waits over 1,
 //! 10 and 20 ms and the true maximum.
 
-use super::origin::SourcedCell;
-use super::sheets::add_sourced;
+use super::origin::{SourcedCell, add_sourced};
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Table};
 use measure::origin::OriginInput;

@@ -108,7 +108,7 @@ impl GridCell {
     /// As a cell of text.
     #[must_use]
     pub fn sourced(&self) -> SourcedCell {
-        let text = crate::sheets::text(self.printed.as_deref().unwrap_or(&self.text));
+        let text = crate::origin::text(self.printed.as_deref().unwrap_or(&self.text));
         if self.more.is_empty() {
             return SourcedCell::read(text, self.span);
         }

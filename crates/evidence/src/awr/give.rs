@@ -194,7 +194,7 @@ impl ReportFigures {
                 };
                 self.elapsed = Some([
                     SourcedCell::scaled(n, unit, span(shown)),
-                    SourcedCell::read(crate::sheets::text(first), span(first)),
+                    SourcedCell::read(crate::origin::text(first), span(first)),
                 ]);
                 self.fact("Elapsed", first);
             }

@@ -4,7 +4,7 @@
 use super::cell::GridCell;
 use super::events::{self, Role};
 use super::give::ReportFigures;
-use super::loose_headings::EventHeadings;
+use super::loose_headings::{EventHeadings, PassagePlace};
 use super::{Grid, io};
 use crate::Notes;
 use crate::origin::SourceLine;
@@ -33,17 +33,6 @@ enum What {
     Functions,
     FileTypes,
     Statistics,
-}
-
-/// What is around the line that begins a passage.
-#[derive(Debug)]
-pub struct PassagePlace<'a> {
-    /// Words of the line before, as a page labels what follows.
-    pub label: &'a str,
-    /// The title of the section.
-    pub title: &'a str,
-    /// The lines directly above: the upper lines of headings that take several.
-    pub above: &'a [&'a str],
 }
 
 /// A passage that is being read.

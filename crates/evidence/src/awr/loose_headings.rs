@@ -1,6 +1,15 @@
 //! Headings of wait events without a rule: all on one line, or the lowest line of several.
 
-use super::loose::PassagePlace;
+/// What is around the line that begins a passage.
+#[derive(Debug)]
+pub struct PassagePlace<'a> {
+    /// Words of the line before, as a page labels what follows.
+    pub label: &'a str,
+    /// The title of the section.
+    pub title: &'a str,
+    /// The lines directly above: the upper lines of headings that take several.
+    pub above: &'a [&'a str],
+}
 
 /// Headings of a table of wait events in one line, or the lowest line of several.
 pub(super) struct EventHeadings {

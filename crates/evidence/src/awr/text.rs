@@ -5,6 +5,7 @@ use super::cell::GridCell;
 use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
 use super::loose::{self, LoosePassage};
+use super::loose_headings::PassagePlace;
 use super::pages::ReportPages;
 use super::ruled::{RuledGrid, TITLE, slice, spans};
 use super::{Grid, rows, squeeze};
@@ -280,7 +281,7 @@ impl Text {
             return true;
         }
         let above: Vec<&str> = self.recent.iter().map(String::as_str).collect();
-        let place = loose::PassagePlace {
+        let place = PassagePlace {
             label: &self.label,
             title: &self.title,
             above: &above,

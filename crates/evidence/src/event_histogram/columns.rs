@@ -1,7 +1,6 @@
 //! The columns of a listing of event histograms: their names, where each is in a line, and the unit
 //! of their labels.
 
-use super::words;
 use crate::awr::cell::GridCell;
 use crate::origin::span_of_bytes;
 use crate::quick::QuickWord;
@@ -129,62 +128,5 @@ impl ListingLine<'_> {
             span: span_of_bytes(self.number, self.bytes, part),
             ..GridCell::default()
         }
-    }
-}
-
-/// The fields of a line by its columns: by position where the hyphens show it, else by words.
-/// `above` are those of the line before it, which it may leave out.
-pub(super) fn fields(
-    columns: &Columns,
-    line: ListingLine<'_>,
-    above: Option<&[GridCell]>,
-) -> Option<Vec<GridCell>> {
-    let bytes = line.bytes;
-    if let Some(separator) = columns.separator {
-        let mut fields = separated(line, separator);
-        words::repeated(columns, &mut fields, above);
-        return (fields.len() == columns.names.len()).then_some(fields);
-    }
-    if !columns.ranges.is_empty() {
-        let last = columns.ranges.len() - 1;
-        let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
-            let to = if i == last { bytes.len().max(*to) } else { *to };
-            line.field(bytes.get(*from..to.min(bytes.len())).unwrap_or_default())
-        });
-        let mut fields: Vec<GridCell> = each.collect();
-        words::repeated(columns, &mut fields, above);
-        return Some(fields);
-    }
-    words::fields(columns, line, above)
-}
-
-/// The fields of a line of separated values; a separator inside of quotes does not separate.
-fn separated(line: ListingLine<'_>, separator: u8) -> Vec<GridCell> {
-    let mut fields = Vec::new();
-    let (mut quoted, mut from) = (false, 0);
-    let mut push = |part: &[u8]| {
-        let mut field = line.field(bare(part));
-        field.text.retain(|c| c != '"');
-        fields.push(field);
-    };
-    for (at, b) in line.bytes.iter().enumerate() {
-        match b {
-            b'"' => quoted = !quoted,
-            b if *b == separator && !quoted => {
-                push(&line.bytes[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    push(&line.bytes[from..]);
-    fields
-}
-
-/// Without the quotes around it.
-fn bare(part: &[u8]) -> &[u8] {
-    match part.trim_ascii() {
-        [b'"', inner @ .., b'"'] => inner,
-        part => part,
     }
 }

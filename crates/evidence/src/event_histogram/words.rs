@@ -1,4 +1,5 @@
-//! Lines of a listing whose columns are apart by blanks alone: which words belong to which column.
+//! Lines of a listing: what of a line belongs to which column, by its place, by separators, or by
+//! words where the columns are apart by blanks alone.
 //!
 //! SQL*Plus leaves out what repeats the line above (`BREAK ON`): then the first columns are missing
 //! from the line, and have the values of the line above.
@@ -82,8 +83,66 @@ fn values<'a, 'w>(words: &'w [&'a [u8]]) -> Vec<&'w [&'a [u8]]> {
     out
 }
 
-/// The fields of a line; `above` are those of the line before it.
+/// The fields of a line by its columns: by position where the hyphens show it, else by words.
+/// `above` are those of the line before it, which it may leave out.
 pub(super) fn fields(
+    columns: &Columns,
+    line: ListingLine<'_>,
+    above: Option<&[GridCell]>,
+) -> Option<Vec<GridCell>> {
+    let bytes = line.bytes;
+    if let Some(separator) = columns.separator {
+        let mut fields = separated(line, separator);
+        repeated(columns, &mut fields, above);
+        return (fields.len() == columns.names.len()).then_some(fields);
+    }
+    if !columns.ranges.is_empty() {
+        let last = columns.ranges.len() - 1;
+        let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
+            let to = if i == last { bytes.len().max(*to) } else { *to };
+            line.field(bytes.get(*from..to.min(bytes.len())).unwrap_or_default())
+        });
+        let mut fields: Vec<GridCell> = each.collect();
+        repeated(columns, &mut fields, above);
+        return Some(fields);
+    }
+    by_words(columns, line, above)
+}
+
+/// The fields of a line of separated values; a separator inside of quotes does not separate.
+fn separated(line: ListingLine<'_>, separator: u8) -> Vec<GridCell> {
+    let mut fields = Vec::new();
+    let (mut quoted, mut from) = (false, 0);
+    let mut push = |part: &[u8]| {
+        let mut field = line.field(bare(part));
+        field.text.retain(|c| c != '"');
+        fields.push(field);
+    };
+    for (at, b) in line.bytes.iter().enumerate() {
+        match b {
+            b'"' => quoted = !quoted,
+            b if *b == separator && !quoted => {
+                push(&line.bytes[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    push(&line.bytes[from..]);
+    fields
+}
+
+/// Without the quotes around it.
+fn bare(part: &[u8]) -> &[u8] {
+    match part.trim_ascii() {
+        [b'"', inner @ .., b'"'] => inner,
+        part => part,
+    }
+}
+
+/// The fields of a line whose columns are apart by blanks alone; `above` are those of the line
+/// before it.
+fn by_words(
     columns: &Columns,
     line: ListingLine<'_>,
     above: Option<&[GridCell]>,
@@ -170,7 +229,7 @@ fn joined(line: ListingLine<'_>, words: &[&[u8]]) -> GridCell {
 }
 
 /// The cells of a line whose first ones are blank because they repeat those of the line above.
-pub(super) fn repeated(columns: &Columns, fields: &mut [GridCell], above: Option<&[GridCell]>) {
+fn repeated(columns: &Columns, fields: &mut [GridCell], above: Option<&[GridCell]>) {
     let is_bucket = |name: &str| name.starts_with("WAIT_TIME") || name == "WAIT_COUNT";
     let pairs = columns.names.iter().zip(fields.iter_mut()).enumerate();
     for (at, (name, field)) in pairs {

@@ -311,7 +311,7 @@ impl OracleCounters {
         let mut row: Vec<SourcedCell> = keys.iter().map(|k| cell(*k)).collect();
         row.push(match key(names) {
             Some((_, cell)) => SourcedCell {
-                cell: crate::sheets::text(name),
+                cell: crate::origin::text(name),
                 ..cell.clone()
             },
             None => source.text(name),

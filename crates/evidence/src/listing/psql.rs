@@ -7,8 +7,8 @@
 
 use crate::Notes;
 use crate::counters::{CounterListing, CounterView};
-use crate::origin::{CellSource, SourceLine, SourcedCell};
-use crate::sheets::{Sheets, text};
+use crate::origin::{CellSource, SourceLine, SourcedCell, text};
+use crate::sheets::Sheets;
 use crate::tables::column;
 use measure::imported::{Cell, Column, Severity};
 

@@ -326,7 +326,7 @@ impl Summaries {
 
 /// A name and a remark behind it.
 fn remarked(name: &GridCell, remark: &GridCell) -> SourcedCell {
-    let cell = crate::sheets::text(&format!("{} # {}", name.text, remark.text));
+    let cell = crate::origin::text(&format!("{} # {}", name.text, remark.text));
     let inputs = name.input().into_iter().chain(remark.input()).collect();
     SourcedCell::derived(cell, "a # b", inputs)
 }
