@@ -8,7 +8,7 @@
 
 mod salvage;
 use super::heal::{MemberData, heal, resilver};
-use super::{Members, Standing};
+use super::{GivenMember, Members, Standing};
 use crate::control::{ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
@@ -16,16 +16,6 @@ use crate::recovery::DamageScan;
 use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A member that was given.
-pub(crate) struct GivenMember {
-    /// What errors name.
-    pub(crate) path: PathBuf,
-    /// Its control information.
-    pub(crate) file: ControlFile,
-    /// Its redo.
-    pub(crate) data: Arc<dyn LogDevice>,
-}
 
 /// The members of one log, of which some may be missing or stale.
 pub(crate) struct Assembly {

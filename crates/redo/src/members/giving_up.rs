@@ -7,7 +7,7 @@
 //! What it must not know: how the mark is made durable.
 
 use super::driver::Lane;
-use super::queue::QueueState;
+use super::queue::{GivenUp, QueueState};
 use crate::planted::Bug;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,16 +22,6 @@ enum Lost {
     All,
     /// These are to be marked, a bit for each, where they are not.
     Some(u16),
-}
-
-/// What came of giving up members.
-pub(super) enum GivenUp {
-    /// No member is believed that is lost.
-    All,
-    /// Nothing may be returned yet.
-    NotYet,
-    /// Nothing may be returned before these are marked.
-    Mark(u16),
 }
 
 impl QueueState {

@@ -34,7 +34,7 @@ pub(crate) mod ring;
 
 use contest::{CellStats, MemberStats, nanos};
 
-pub(crate) use assemble::{Assembled, Assembly, CopyTo, GivenMember, newest};
+pub(crate) use assemble::{Assembled, Assembly, CopyTo, newest};
 pub(crate) use carrier::{MemberCarrier, MemberClock, OPENING};
 pub(crate) use errands::{Errands, is_late};
 pub(crate) use queue::MembersQueue;
@@ -42,7 +42,7 @@ pub(crate) use returning::{Resilver, ResilverStep};
 
 use queue::QueueState;
 
-use crate::control::MemberTable;
+use crate::control::{ControlFile, MemberTable};
 use crate::planted::Planted;
 use crate::sync::{EngineClock, Mutex};
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
@@ -57,6 +57,16 @@ use std::time::Duration;
 const OUTLIER_NS: u64 = 500_000_000;
 /// A member that does nothing for so long is given up.
 const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// A member that was given.
+pub(crate) struct GivenMember {
+    /// What errors name.
+    pub(crate) path: PathBuf,
+    /// Its control information.
+    pub(crate) file: ControlFile,
+    /// Its redo.
+    pub(crate) data: Arc<dyn LogDevice>,
+}
 
 /// What came of marking members stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,8 @@
 
 use super::contest::Contest;
 use super::driver::Lane;
-use super::giving_up::GivenUp;
 use super::lane::{Number, Upto};
 use super::patience::Patience;
-use super::returning::Returning;
 use super::{Marked, Members, Standing};
 use crate::planted::{Bug, Planted};
 use crate::sync::{Mutex, MutexGuard};
@@ -70,6 +68,24 @@ pub(super) struct QueueState {
     pub(super) broken: bool,
     pub(super) bell: Arc<Doorbell>,
     pub(super) planted: Planted,
+}
+
+/// The member that is being copied.
+pub(super) struct Returning {
+    pub(super) lane: Lane,
+    pub(super) attempt: u64,
+    /// Nothing is returned that it lacks.
+    pub(super) required: bool,
+}
+
+/// What came of giving up members.
+pub(super) enum GivenUp {
+    /// No member is believed that is lost.
+    All,
+    /// Nothing may be returned yet.
+    NotYet,
+    /// Nothing may be returned before these are marked.
+    Mark(u16),
 }
 
 /// A lane that is not open yet.

@@ -21,19 +21,11 @@ use super::carrier::{MemberCarrier, ReturnCarrier};
 use super::driver::Lane;
 use super::heal::{CHUNK_BYTES, Copier, MemberData};
 use super::lane::Number;
-use super::queue::{QueueState, lock};
+use super::queue::{QueueState, Returning, lock};
 use crate::planted::{Bug, Planted};
 use device::LogDevice;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The member that is being copied.
-pub(super) struct Returning {
-    pub(super) lane: Lane,
-    attempt: u64,
-    /// Nothing is returned that it lacks.
-    pub(super) required: bool,
-}
 
 impl QueueState {
     /// Whether `member` may return now.

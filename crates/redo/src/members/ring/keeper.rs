@@ -2,7 +2,6 @@
 //!
 //! Invariant: it sleeps without end only while nothing is on its way to the disk or to the ring.
 
-use super::queue::{Shared, lock};
 use device::{DeviceError, Doorbell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -27,12 +26,12 @@ struct Desk {
 }
 
 impl Keeper {
-    /// Rings `bell` for the log writer when the disk is given up.
-    pub(super) fn start(shared: Arc<Shared>, bell: Arc<Doorbell>) -> Result<Keeper, DeviceError> {
+    /// `look` has the disk catch up, and returns whether nothing is under way.
+    pub(super) fn start(look: impl Fn() -> bool + Send + 'static) -> Result<Keeper, DeviceError> {
         let desk = Arc::new(Desk::default());
         let thread = {
             let desk = Arc::clone(&desk);
-            let keep = move || Keeper::keep(&desk, &shared, &bell);
+            let keep = move || Keeper::keep(&desk, look);
             std::thread::Builder::new().name("ring".into()).spawn(keep)
         };
         let thread = thread.map_err(|source| DeviceError::Io {
@@ -43,7 +42,7 @@ impl Keeper {
         Ok(Keeper { desk, thread })
     }
 
-    fn keep(desk: &Desk, shared: &Shared, bell: &Doorbell) {
+    fn keep(desk: &Desk, look: impl Fn() -> bool) {
         loop {
             let seen = desk.bell.read();
             if desk.stop.load(SeqCst) {
@@ -51,16 +50,7 @@ impl Keeper {
             }
             // Before it looks: who submits afterwards sees that it sleeps.
             desk.asleep.store(true, SeqCst);
-            let idle = match lock(shared).as_mut() {
-                Some(core) => {
-                    core.pump();
-                    if core.is_given_up() {
-                        bell.ring();
-                    }
-                    core.is_idle()
-                }
-                None => true,
-            };
+            let idle = look();
             if !idle {
                 desk.asleep.store(false, SeqCst);
             }
