@@ -15,6 +15,7 @@ use crate::format::{
 };
 use crate::format::{is_readable_control, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
+use crate::rba::Rba;
 
 mod file;
 mod place;
@@ -67,6 +68,16 @@ pub struct Position {
     pub block: StreamBlock,
     /// Byte of its payload.
     pub offset: u16,
+}
+
+impl Position {
+    /// The position of an address; `None` for an address that this log cannot have.
+    pub(crate) fn of(geometry: &Geometry, rba: Rba) -> Option<Position> {
+        geometry.stream_block(rba).map(|block| Position {
+            block,
+            offset: rba.offset,
+        })
+    }
 }
 
 /// What the control file holds.

@@ -4,7 +4,7 @@
 //! frees may be written; whether a log is in archive mode is kept with the log, so that an opening
 //! that does not mention it changes nothing.
 
-use super::{Log, options};
+use super::Log;
 use crate::control::{ControlFile, ControlInfo, Position};
 use crate::error::Error;
 use crate::rba::Rba;
@@ -76,7 +76,7 @@ impl Log {
     /// log is poisoned then, as by [`Log::checkpoint`].
     pub fn archived(&self, upto: Rba) -> Result<(), Error> {
         let refuse = |why| Error::Archive { asked: upto, why };
-        let position = options::position(&self.core.geometry, upto)
+        let position = Position::of(&self.core.geometry, upto)
             .ok_or_else(|| refuse("no such address in this log"))?;
         self.advance(SwitchHold::Archive, position, refuse)
     }

@@ -127,6 +127,12 @@ impl From<ClearedRawDevice> for Layout {
     }
 }
 
+impl From<MemberLayout> for Layout {
+    fn from(members: MemberLayout) -> Layout {
+        Layout::Members(members)
+    }
+}
+
 /// Makes and opens a log. See [`Log::builder`].
 pub struct LogBuilder<'a> {
     pub(super) layout: Layout,

@@ -13,8 +13,7 @@
 //! of it is reached through the directory's descriptor.
 
 use super::Log;
-use super::headers::{check_header, fresh_id, header};
-use super::open::{check_fit, open_logs, open_member_control};
+use super::headers::{check_header, fresh_id, header, open_logs, open_member_control};
 use super::options::{Paths, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable, RingTable};
 use crate::error::Error;
@@ -299,7 +298,6 @@ pub(super) fn make_member(
     let mut made = Made::begin(directory, info.geometry.groups, info.log_id, &|| false)?;
     made.write(info, &|_, _| {}, &|| false)?;
     let files = open_logs(directory, info, method)?;
-    check_fit(&info.geometry, &files.caps(), 1, directory.path())?;
     copy(&files)?;
     let lock = made.finish()?;
     Ok(MadeMember {
@@ -344,26 +342,8 @@ fn caps_for(
     direct().map_or(control.caps(), |set| set.caps())
 }
 
-/// Refuses a directory without a log, and what an interrupted creation left, and says what to do.
-pub(super) fn require_log(directory: &Directory) -> Result<(), Error> {
-    super::stripe::refuse_alone(directory)?;
-    if directory.entry(Paths::CONTROL)?.exists()? {
-        return Ok(());
-    }
-    let at = directory.entry(Paths::UNFINISHED)?;
-    if !at.exists()? {
-        let path = directory.path().to_owned();
-        return Err(Error::NoLog { path });
-    }
-    let path = at.path().to_owned();
-    Err(match unfinished_log(directory, &at) {
-        Some(info) if has_lived(&info) => Error::Misnamed { path },
-        _ => Error::Unfinished { path },
-    })
-}
-
 /// Whether a log was opened, and may hold redo.
-fn has_lived(info: &ControlInfo) -> bool {
+pub(super) fn has_lived(info: &ControlInfo) -> bool {
     info.generation > 1 || info.current().number > 1
 }
 
@@ -415,7 +395,7 @@ fn remove_unfinished(directory: &Directory) -> Result<(), Error> {
 }
 
 /// The control information under the name of an unfinished log.
-fn unfinished_log(directory: &Directory, at: &DirectoryEntry) -> Option<ControlInfo> {
+pub(super) fn unfinished_log(directory: &Directory, at: &DirectoryEntry) -> Option<ControlInfo> {
     let names = [Paths::UNFINISHED.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES).ok()?;
     let control = ControlFile::load_member(Arc::new(device), at.path()).ok()?;

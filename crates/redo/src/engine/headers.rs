@@ -1,13 +1,69 @@
-//! Headers of log files, and the identity of a log that they contain.
+//! Files of a log: opening its control file and its log files, their headers, and the identity of
+//! the log that they contain.
 //!
-//! What it must not know: whether the files are created or opened.
+//! What it must not know: whether the files are created or opened to be used.
 
-use crate::control::ControlInfo;
+use super::options::Paths;
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId};
-use device::LogDevice;
+use device::file::{Directory, DirectoryEntry, FileSet, SyncMethod};
+use device::{DeviceError, LogDevice};
 use measure::workload::split_mix;
 use std::path::Path;
+use std::sync::Arc;
+
+pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+    ControlFile::load(control_device(at)?, at.path())
+}
+
+/// The control file of a member.
+pub(super) fn open_member_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+    ControlFile::load_member(control_device(at)?, at.path())
+}
+
+fn control_device(at: &DirectoryEntry) -> Result<Arc<dyn LogDevice>, Error> {
+    expect_control(at)?;
+    let names = [Paths::CONTROL.to_owned()];
+    let method = SyncMethod::Buffered;
+    let device = FileSet::open_at(at.directory(), &names, CONTROL_BYTES, method)?;
+    Ok(Arc::new(device))
+}
+
+pub(super) fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
+    let bytes = at.file_bytes().map_err(|source| {
+        Error::Device(DeviceError::Io {
+            path: at.path().to_owned(),
+            action: "no redo log here",
+            source,
+        })
+    })?;
+    if bytes.is_some_and(|bytes| bytes != CONTROL_BYTES) {
+        return Err(Error::NotALog {
+            path: at.path().to_owned(),
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn open_logs(
+    directory: &Directory,
+    info: &ControlInfo,
+    method: SyncMethod,
+) -> Result<FileSet, Error> {
+    let geometry = &info.geometry;
+    let names = Paths::log_names(geometry.groups);
+    let data = FileSet::open_at(directory, &names, geometry.file_bytes, method)?;
+    if let Some(misstated) = data.misstated()
+        && geometry.block_bytes < misstated.accepted
+    {
+        let path = directory.path().to_owned();
+        let block = geometry.block_bytes;
+        return Err(misstated.clone().refuses(path, block).into());
+    }
+    check_headers(&data, info, directory.path(), &names)?;
+    Ok(data)
+}
 
 /// The header of each log file in `directory`, in the order of the groups.
 pub(super) fn check_headers(

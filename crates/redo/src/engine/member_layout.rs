@@ -3,9 +3,7 @@
 //! Invariant: a place that is given twice is refused, and two members on one disk unless the caller
 //! insists, since they protect nothing.
 
-use super::builder::Layout;
 use super::options::Paths;
-use super::ring::kind_of;
 use crate::control::{MemberTable, RingKind};
 use crate::error::Error;
 use crate::members::ring::RING_DATA_AT;
@@ -77,7 +75,10 @@ pub(super) struct RingLayout {
 
 impl RingLayout {
     pub(super) fn kind(&self) -> RingKind {
-        kind_of(self.delay)
+        match self.delay {
+            Some(_) => RingKind::Failover,
+            None => RingKind::Ring,
+        }
     }
 }
 
@@ -368,12 +369,6 @@ fn shared_disk(a: &Path, b: &Path) -> Option<String> {
     }
     let dev = |path: &Path| Place::of(path).ok()?.dev;
     (dev(a).is_some() && dev(a) == dev(b)).then(|| String::from("the same file system"))
-}
-
-impl From<MemberLayout> for Layout {
-    fn from(members: MemberLayout) -> Layout {
-        Layout::Members(members)
-    }
 }
 
 /// The members form other cells than those that they are opened as.

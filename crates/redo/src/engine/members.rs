@@ -8,8 +8,9 @@
 use super::back_end::BackEnd;
 use super::create::hold;
 use super::headers::fresh_id;
+use super::headers::{open_logs, open_member_control};
 use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
-use super::open::{open_logs, open_member_control};
+use super::open::{check_fit, require_log};
 use super::openings::{self, Times};
 use super::options::{LogWriter, Options, Paths, Shape};
 use super::resilver::{ResilverThread, ResilverWork};
@@ -222,6 +223,7 @@ impl Log {
         let mut make = |member: usize, info: &ControlInfo, copy: &CopyTo<'_>| {
             let directory = lost.next().expect("as many places as lost members");
             let made = create::make_member(&directory, info, method, |files| {
+                check_fit(&info.geometry, &files.caps(), 1, directory.path())?;
                 let data: Arc<dyn LogDevice> = Arc::new(files.clone());
                 copy(&data, directory.path())
             })?;
@@ -340,7 +342,7 @@ pub(super) fn open_member(place: &MemberPlace, method: SyncMethod) -> Result<Ope
 
 fn open_member_in(directory: &Directory, method: SyncMethod) -> Result<OpenedMember, Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::require_log(directory)?;
+    require_log(directory)?;
     let lock = lock_exclusive_at(&at)?;
     // Its creator may have been killed before the name was durable.
     directory.sync()?;

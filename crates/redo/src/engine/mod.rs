@@ -65,7 +65,7 @@ pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
 pub use ticket::{CommitFuture, Ticket};
 
-use crate::control::{ControlFile, ControlInfo};
+use crate::control::{ControlFile, ControlInfo, Position};
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::members::{MemberCarrier, Standing};
@@ -220,7 +220,7 @@ impl Log {
     /// replaced: the log is poisoned then, since what the files hold is unknown.
     pub fn checkpoint(&self, upto: Rba) -> Result<(), Error> {
         let refuse = |why| Error::Checkpoint { asked: upto, why };
-        let position = options::position(&self.core.geometry, upto)
+        let position = Position::of(&self.core.geometry, upto)
             .ok_or_else(|| refuse("no such address in this log"))?;
         self.advance(SwitchHold::Checkpoint, position, refuse)
     }
@@ -238,7 +238,7 @@ impl Log {
     /// position that this log cannot have or that is not durable yet.
     pub fn read_from(&self, from: Rba) -> Result<RecordReader<'_>, Error> {
         let refuse = |why| Error::Position { asked: from, why };
-        let position = options::position(&self.core.geometry, from)
+        let position = Position::of(&self.core.geometry, from)
             .ok_or_else(|| refuse("no such address in this log"))?;
         let durable = self.core.buffer.durable_block();
         if position.block > durable || position.block == durable && position.offset > 0 {

@@ -3,7 +3,6 @@
 //! Invariant: an observer that one log alone has is called without a lock
 //! (experiments/engine-versions).
 
-use super::options::Options;
 use crate::buffer::Stations;
 // The observer is no part of what schedules and models draw.
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,31 +95,6 @@ impl Observer {
             Ok(own) => LogObserver::Own(own.into_inner().unwrap_or_else(PoisonError::into_inner)),
             Err(shared) => LogObserver::Shared(Observer(shared)),
         }
-    }
-}
-
-impl Options {
-    /// These options with an observer, which the holder of the baton calls for each log
-    /// write: it must be quick and must not call the log. Logs that are opened with clones of
-    /// these options share it, and take a lock for each call.
-    #[must_use]
-    pub fn observer(self, mut observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
-        self.observe_batches(move |event| {
-            if let BatchEvent::Durable(write) = event {
-                observe(write);
-            }
-        })
-    }
-
-    /// As [`Options::observer`], and calls it also when a batch is written: redo that nobody waits
-    /// for may be durable much later.
-    #[must_use]
-    pub fn observe_batches(
-        mut self,
-        observe: impl FnMut(BatchEvent<'_>) + Send + 'static,
-    ) -> Options {
-        self.observer = Some(Observer::new(observe));
-        self
     }
 }
 

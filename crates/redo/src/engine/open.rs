@@ -4,13 +4,14 @@
 
 use super::back_end::{self, BackEnd};
 use super::core::Core;
-use super::headers::check_headers;
+use super::create::{has_lived, unfinished_log};
+use super::headers::{expect_control, open_control, open_logs};
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths};
 use super::view::View;
-use super::{HeldLog, Log, create, lgwr};
+use super::{HeldLog, Log, lgwr, stripe};
 use crate::buffer::{LogBuffer, Memory};
-use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
+use crate::control::{CONTROL_BYTES, ControlFile};
 use crate::error::Error;
 use crate::format::{LifeId, Summer};
 use crate::group::Geometry;
@@ -18,7 +19,7 @@ use crate::recovery::{Recovery, recover};
 use crate::sync::{EngineClock, Mutex};
 use crate::turn::{Leadership, SharedBaton};
 use crate::writer::{MAX_DEPTH, Writer};
-use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
+use device::file::{Directory, FileSet, LockGuard, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
 use measure::Clock;
@@ -33,7 +34,7 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
-        create::require_log(directory)?;
+        require_log(directory)?;
         let lock = lock_exclusive_at(&at)?;
         // Its creator may have been killed before the name was durable.
         directory.sync()?;
@@ -248,21 +249,22 @@ pub(super) fn check_fit(
     Ok(())
 }
 
-pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
-    ControlFile::load(control_device(at)?, at.path())
-}
-
-/// The control file of a member.
-pub(super) fn open_member_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
-    ControlFile::load_member(control_device(at)?, at.path())
-}
-
-fn control_device(at: &DirectoryEntry) -> Result<Arc<dyn LogDevice>, Error> {
-    expect_control(at)?;
-    let names = [Paths::CONTROL.to_owned()];
-    let method = SyncMethod::Buffered;
-    let device = FileSet::open_at(at.directory(), &names, CONTROL_BYTES, method)?;
-    Ok(Arc::new(device))
+/// Refuses a directory without a log, and what an interrupted creation left, and says what to do.
+pub(super) fn require_log(directory: &Directory) -> Result<(), Error> {
+    stripe::refuse_alone(directory)?;
+    if directory.entry(Paths::CONTROL)?.exists()? {
+        return Ok(());
+    }
+    let at = directory.entry(Paths::UNFINISHED)?;
+    if !at.exists()? {
+        let path = directory.path().to_owned();
+        return Err(Error::NoLog { path });
+    }
+    let path = at.path().to_owned();
+    Err(match unfinished_log(directory, &at) {
+        Some(info) if has_lived(&info) => Error::Misnamed { path },
+        _ => Error::Unfinished { path },
+    })
 }
 
 /// The control file, to be read only, and the device that it was read from.
@@ -270,7 +272,7 @@ pub(super) fn open_control_read_only(
     directory: &Directory,
 ) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
     let at = directory.entry(Paths::CONTROL)?;
-    create::require_log(directory)?;
+    require_log(directory)?;
     expect_control(&at)?;
     let names = [Paths::CONTROL.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES)?;
@@ -279,41 +281,6 @@ pub(super) fn open_control_read_only(
         ControlFile::load_member(Arc::clone(&device), at.path())?,
         device,
     ))
-}
-
-fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
-    let bytes = at.file_bytes().map_err(|source| {
-        Error::Device(DeviceError::Io {
-            path: at.path().to_owned(),
-            action: "no redo log here",
-            source,
-        })
-    })?;
-    if bytes.is_some_and(|bytes| bytes != CONTROL_BYTES) {
-        return Err(Error::NotALog {
-            path: at.path().to_owned(),
-        });
-    }
-    Ok(())
-}
-
-pub(super) fn open_logs(
-    directory: &Directory,
-    info: &ControlInfo,
-    method: SyncMethod,
-) -> Result<FileSet, Error> {
-    let geometry = &info.geometry;
-    let names = Paths::log_names(geometry.groups);
-    let data = FileSet::open_at(directory, &names, geometry.file_bytes, method)?;
-    if let Some(misstated) = data.misstated()
-        && geometry.block_bytes < misstated.accepted
-    {
-        let path = directory.path().to_owned();
-        let block = geometry.block_bytes;
-        return Err(misstated.clone().refuses(path, block).into());
-    }
-    check_headers(&data, info, directory.path(), &names)?;
-    Ok(data)
 }
 
 /// Extents of the log's files that the file system holds as unwritten; `None` where it can't tell.

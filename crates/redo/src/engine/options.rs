@@ -1,9 +1,8 @@
 //! What a log is made of and how it is run.
 
 use super::archive::ArchiveMode;
-use super::observer::Observer;
+use super::observer::{BatchEvent, LogWrite, Observer};
 pub use super::paths::{LogPlace, Paths};
-use crate::control::Position;
 use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
@@ -434,12 +433,29 @@ impl Options {
     }
 }
 
-/// The position as an address is given, for a checkpoint.
-pub(crate) fn position(geometry: &Geometry, rba: crate::rba::Rba) -> Option<Position> {
-    geometry.stream_block(rba).map(|block| Position {
-        block,
-        offset: rba.offset,
-    })
+impl Options {
+    /// These options with an observer, which the holder of the baton calls for each log
+    /// write: it must be quick and must not call the log. Logs that are opened with clones of
+    /// these options share it, and take a lock for each call.
+    #[must_use]
+    pub fn observer(self, mut observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
+        self.observe_batches(move |event| {
+            if let BatchEvent::Durable(write) = event {
+                observe(write);
+            }
+        })
+    }
+
+    /// As [`Options::observer`], and calls it also when a batch is written: redo that nobody waits
+    /// for may be durable much later.
+    #[must_use]
+    pub fn observe_batches(
+        mut self,
+        observe: impl FnMut(BatchEvent<'_>) + Send + 'static,
+    ) -> Options {
+        self.observer = Some(Observer::new(observe));
+        self
+    }
 }
 
 const _: () = assert!(

@@ -14,7 +14,7 @@ use super::members::{OpenedMember, is_absence, one_batch_at_a_time, open_member}
 use super::open::draw_life;
 use super::options::{Options, Paths, Shape};
 use super::{HeldLog, Log};
-use crate::control::{Carrier, ControlFile, ControlInfo, RingKind, RingTable};
+use crate::control::{Carrier, ControlFile, ControlInfo, RingTable};
 use crate::error::Error;
 use crate::format::{LifeId, LogId};
 use crate::members::MemberCarrier;
@@ -311,14 +311,6 @@ fn announce_new(device: Arc<dyn LogDevice>, path: &Path, log_id: LogId) -> Resul
         &Announcement::of_new(log_id, bytes),
         Planted::none(),
     )
-}
-
-/// When a layout with this delay writes to its ring.
-pub(super) fn kind_of(delay: Option<std::time::Duration>) -> RingKind {
-    match delay {
-        Some(_) => RingKind::Failover,
-        None => RingKind::Ring,
-    }
 }
 
 #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]

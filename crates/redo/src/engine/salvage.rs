@@ -6,11 +6,12 @@
 
 use super::builder::{Layout, LogBuilder};
 use super::create::hold;
+use super::headers::{open_control, open_logs};
 use super::member_layout::{MemberLayout, refuse_other_kind};
 use super::members::{Places, with_reasons};
-use super::open::{draw_life, open_control, open_logs};
+use super::open::{draw_life, require_log};
 use super::options::{Options, Paths};
-use super::{Log, create, raw, stripe};
+use super::{Log, raw, stripe};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::members::Assembly;
@@ -65,7 +66,7 @@ impl<'a> LogBuilder<'a> {
 fn in_directory(directory: &Directory, at: Rba) -> Result<Salvage, Error> {
     let path = directory.path();
     let entry = directory.entry(Paths::CONTROL)?;
-    create::require_log(directory)?;
+    require_log(directory)?;
     let _lock = lock_exclusive_at(&entry)?;
     directory.sync()?;
     let mut control = open_control(&entry)?;
