@@ -6,25 +6,15 @@
 
 use super::disk::{Blocking, Shared, lock};
 use super::disks::{Domain, Part};
-use super::life::Env;
-use super::world::{LOG, Stage};
+use super::env::{Env, LOG, SimArchive};
+use super::world::Stage;
 use crate::control::{ControlFile, ControlInfo, Position};
 use crate::group::StreamBlock;
 use crate::planted::Bug;
 use crate::recovery::{Reach, RecordReader};
-use crate::rules;
 use device::LogDevice;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What the archive holds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SimArchive {
-    /// Records that are archived, and durably so in the control information.
-    archived: usize,
-    /// Records that are archived, of which the control information may say so or not.
-    doubtful: Option<usize>,
-}
 
 impl SimArchive {
     /// A position up to which more can be archived: behind some record that lies wholly before
@@ -35,13 +25,6 @@ impl SimArchive {
         let span = span.filter(|span| *span > 0)?;
         Some(passed + 1 + (draw % span as u64) as usize)
     }
-}
-
-/// The block up to which logs may be reused, as the engine computes it from what `checkpoint` and
-/// `info` say.
-pub(super) fn reusable(env: &Env, info: &ControlInfo, checkpoint: Position) -> StreamBlock {
-    let archived = info.archived.map_or(rules::NOT_ARCHIVING, |at| at.block);
-    rules::reusable(checkpoint.block, archived, env.planted)
 }
 
 fn data(world: &Shared) -> Arc<dyn LogDevice> {
@@ -110,7 +93,7 @@ pub(super) fn archive(
         let mut early = control.info().clone();
         early.set_archived(Some(position));
         let mut world = lock(world);
-        let block = reusable(&world.env, &early, early.checkpoint);
+        let block = world.env.reusable(&early, early.checkpoint);
         world.tell_checkpoint(block);
     }
     let result = control.update(fence);
@@ -126,7 +109,7 @@ pub(super) fn archive(
     }
     world.env.coverage.archived += 1;
     let info = control.info();
-    let block = reusable(&world.env, info, info.checkpoint);
+    let block = world.env.reusable(info, info.checkpoint);
     world.tell_checkpoint(block);
 }
 

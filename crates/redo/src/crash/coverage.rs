@@ -2,6 +2,7 @@
 //! counts show that it was there.
 
 use super::plan::Plan;
+use crate::control::MemberTable;
 use crate::recovery::DamageScan;
 use device::sim_disk::CrashCoverage;
 use std::ops::AddAssign;
@@ -412,5 +413,18 @@ impl Coverage {
         self.dropped_sectors += cut.dropped;
         self.outdated_sectors += cut.outdated;
         self.reordered += cut.reordered;
+    }
+}
+
+impl MemberCoverage {
+    /// Counts the shape of a life that begins.
+    pub(super) fn count_life(&mut self, table: MemberTable) {
+        let counter = match (table.count / table.cell, table.cell) {
+            (_, 1) => &mut self.lives_mirror,
+            (1, _) => &mut self.lives_race,
+            _ => &mut self.lives_mirror_of_races,
+        };
+        *counter += 1;
+        self.lives_with_a_stale_member += u64::from(table.stale != 0);
     }
 }

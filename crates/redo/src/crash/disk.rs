@@ -3,13 +3,12 @@
 //! power is cut. What comes after a cut or a kill fails and has no effect.
 #![allow(unsafe_code)]
 
-use super::disks::Domain;
+use super::disks::{Domain, EIO};
 use super::world::World;
 use device::queue::{Caps, LogDevice, Op, OpCompletion, Queue};
 use device::{DeviceError, IoFailure, Region};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(super) const EIO: i32 = 5;
 const ETIMEDOUT: i32 = 110;
 
 /// The world, shared with the devices in it.

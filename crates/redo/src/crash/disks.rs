@@ -3,16 +3,16 @@
 //!
 //! Invariant: what a log without members draws does not depend on members being possible.
 
-use super::coverage::MemberCoverage;
-use super::life::Env;
 use super::plan::Rng;
-use super::rings;
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable};
-use crate::members::{Fence, Marked, Members, Standing, newest};
+use crate::members::ring::RingDevice;
+use crate::members::{Fence, Marked, Standing, newest};
 use device::sim_disk::{CrashCoverage, CrashMix, OpOutcome, Pending, SimDisk};
-use device::{LogDevice, Queue, Region};
+use device::{LogDevice, OpKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(super) const EIO: i32 = 5;
 
 /// What lies on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Disks {
         let mut cut = |disks: &[SimDisk]| {
             let each = disks.iter().enumerate().map(|(number, disk)| {
                 if Some(number) == spared {
-                    rings::end_all(disk, rng);
+                    end_all(disk, rng);
                     return (None, CrashCoverage::default());
                 }
                 let crash = disk.crash(&mut rng.0, &mix);
@@ -158,6 +158,28 @@ pub(super) fn make(data_bytes: usize, sector: usize, durable: (bool, bool), coun
     }
 }
 
+/// Ends what a disk was given, in any order, as the system does for a killed process.
+pub(super) fn end_all(disk: &SimDisk, rng: &mut Rng) {
+    let mut pending = disk.pending();
+    while !pending.is_empty() {
+        let index = rng.below(pending.len() as u64) as usize;
+        let flight = pending.swap_remove(index);
+        let outcome = match (flight.op.kind, rng.below(8)) {
+            (OpKind::Write { .. }, 0) => OpOutcome::Fail(EIO),
+            (OpKind::Write { .. }, 1) => OpOutcome::Short(rng.below(flight.op.bytes() as u64)),
+            _ => OpOutcome::Done,
+        };
+        disk.finish(flight.ticket, outcome);
+    }
+}
+
+/// The ring of an open log, on the disks themselves.
+pub(super) struct OpenRing {
+    pub(super) device: Arc<RingDevice>,
+    /// The disk whose operations take long in this life.
+    pub(super) slow: Option<usize>,
+}
+
 /// The members of an open log, and what is asked of the control information meanwhile.
 #[derive(Clone)]
 pub(super) struct Together {
@@ -170,7 +192,7 @@ pub(super) struct Together {
     /// Members that returned in this life, a bit for each.
     pub(super) returned: u16,
     /// Operations that take very long: members with their tickets.
-    stuck: Vec<(usize, u64)>,
+    pub(super) stuck: Vec<(usize, u64)>,
 }
 
 /// What the log writer waits for: members that are to be marked stale.
@@ -224,128 +246,5 @@ impl Together {
             }
             None => desk.failed = true,
         }
-    }
-}
-
-impl Env {
-    /// The queue that a life writes its redo through.
-    pub(super) fn open_queue(&self, region: Arc<Region>) -> Box<dyn Queue> {
-        if let Some(ring) = &self.ring {
-            return ring.device.queue(region).expect("never refused");
-        }
-        let Some(together) = &self.together else {
-            return self.disks.data[0].queue(region).expect("never refused");
-        };
-        let standing = Arc::clone(&together.standing);
-        let device = |(member, disk): (usize, &SimDisk)| -> Option<Arc<dyn LogDevice>> {
-            (!standing.is_stale(member)).then(|| Arc::new(disk.clone()) as Arc<dyn LogDevice>)
-        };
-        let members = Members {
-            devices: self.disks.data.iter().enumerate().map(device).collect(),
-            standing: Arc::clone(&standing),
-            planted: self.planted,
-        };
-        members.queue(region).expect("never refused")
-    }
-
-    /// The operation that ends next: the oldest of the first disk or any other, rarely one of the
-    /// member that is slow.
-    pub(super) fn choose(&mut self, pending: &[(usize, Pending)]) -> usize {
-        let slow = self.together.as_ref().and_then(|together| together.slow);
-        let slow = slow.or_else(|| self.ring.as_ref().and_then(|ring| ring.slow));
-        if let Some(slow) = slow
-            && !self.rng.chance(1, 8)
-        {
-            let others = |i: &usize| pending[*i].0 != slow;
-            let others: Vec<usize> = (0..pending.len()).filter(others).collect();
-            if !others.is_empty() {
-                return self.rng.pick(&others);
-            }
-        }
-        if let Some(stuck) = self.together.as_ref().map(|together| &together.stuck)
-            && !stuck.is_empty()
-            && !self.rng.chance(1, 512)
-        {
-            let moves = |i: &usize| !stuck.contains(&(pending[*i].0, pending[*i].1.ticket));
-            let moves: Vec<usize> = (0..pending.len()).filter(moves).collect();
-            if !moves.is_empty() {
-                return self.rng.pick(&moves);
-            }
-        }
-        if self.rng.chance(1, 2) {
-            return 0;
-        }
-        self.rng.below(pending.len() as u64) as usize
-    }
-
-    /// The log was opened with these members.
-    pub(super) fn assembled(&mut self, standing: Arc<Standing>, before: MemberTable, absent: u16) {
-        let table = standing.table;
-        let was_stale = |m: &usize| !before.in_sync(*m) && table.in_sync(*m);
-        self.members.returned += table.all().filter(was_stale).count() as u64;
-        let taken = |m: &usize| before.in_sync(*m) && absent >> m & 1 != 0;
-        self.members.opened_without += table.all().filter(taken).count() as u64;
-        let slow = self.rng.below(2 * u64::from(table.count)) as usize;
-        let slow = (slow < usize::from(table.count)).then_some(slow);
-        self.members.lives_with_a_slow_member += u64::from(slow.is_some());
-        self.members.count_life(table);
-        standing.set_clock(Arc::clone(&self.clock) as _);
-        self.together = Some(Together::new(standing, slow));
-    }
-
-    /// Somebody says that a member is to be given up; rarely.
-    pub(super) fn condemn(&mut self) {
-        let Some(together) = &mut self.together else {
-            return;
-        };
-        if !self.rng.chance(1, 600) {
-            return;
-        }
-        let table = together.standing.table;
-        let member = self.rng.below(u64::from(table.count)) as usize;
-        if !together.standing.is_stale(member) {
-            together.standing.condemn(member);
-            self.members.condemned += 1;
-            // What it was doing may take until long after it was given up.
-            let pending = self.disks.data[member].pending();
-            if !pending.is_empty() && self.rng.chance(1, 2) {
-                let stuck = pending.iter().map(|pending| (member, pending.ticket));
-                together.stuck.extend(stuck);
-                self.members.stuck += 1;
-            }
-            self.note(|| format!("member {member} is condemned"));
-        }
-    }
-
-    /// Members that are not given to an opening: never so many that what was acknowledged is lost.
-    pub(super) fn draw_absent(&mut self) -> u16 {
-        let Some(table) = self.disks.newest_table() else {
-            return 0;
-        };
-        let mut absent = 0_u16;
-        for member in table.all() {
-            let often = if table.in_sync(member) { 6 } else { 2 };
-            if !self.rng.chance(1, often) {
-                continue;
-            }
-            let without = absent | 1 << member;
-            if !table.in_sync(member) || table.suffice(|m| without >> m & 1 == 0) {
-                absent = without;
-            }
-        }
-        absent
-    }
-}
-
-impl MemberCoverage {
-    /// Counts the shape of a life that begins.
-    pub(super) fn count_life(&mut self, table: MemberTable) {
-        let counter = match (table.count / table.cell, table.cell) {
-            (_, 1) => &mut self.lives_mirror,
-            (1, _) => &mut self.lives_race,
-            _ => &mut self.lives_mirror_of_races,
-        };
-        *counter += 1;
-        self.lives_with_a_stale_member += u64::from(table.stale != 0);
     }
 }

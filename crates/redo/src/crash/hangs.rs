@@ -4,77 +4,16 @@
 //! Invariant: whether and when a member hangs is drawn apart from everything else, so that the
 //! histories in which none does stay what they were.
 
-use super::disk::Shared;
-use super::disk::lock;
-use super::disks::{Domain, Part};
-use super::plan::{Plan, Rng};
-use super::rings::end_all;
+use super::disk::{Shared, lock};
+use super::disks::{Domain, Part, end_all};
 use super::world::{Stage, World};
 use crate::control::{Carried, Carrier, ControlFile};
 use crate::members::Standing;
-use device::Queue;
 use device::queue::IoOrDevice;
-use measure::workload::split_mix;
-use measure::{Clock, Nanos};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Steps after which the log goes on without a member that hangs, where others go on.
 const MOST_STEPS: u64 = 500;
-
-/// Hangs of a history.
-pub(super) struct Hangs {
-    rng: Rng,
-    /// Operations that hang, in 64ths.
-    often: u64,
-    /// Queues of what hangs.
-    stuck: Vec<Box<dyn Queue>>,
-}
-
-impl Hangs {
-    pub(super) fn draw(plan: &Plan) -> Hangs {
-        let mut state = plan.rng.0 ^ 0x6861_6E67_7321;
-        let drawn = [0, 0, 0, 8][(split_mix(&mut state) % 4) as usize];
-        Hangs {
-            rng: Rng(state),
-            often: if plan.members.is_some() { drawn } else { 0 },
-            stuck: Vec::new(),
-        }
-    }
-
-    /// Its operation is not waited for any more.
-    pub(super) fn keep(&mut self, stuck: Option<Box<dyn Queue>>) {
-        self.stuck.extend(stuck);
-    }
-
-    /// What ended of it has returned.
-    pub(super) fn collect(&mut self) {
-        for queue in &mut self.stuck {
-            queue.poll(&mut Vec::new(), false);
-        }
-    }
-
-    /// The process has ended.
-    pub(super) fn forget(&mut self) {
-        self.stuck.clear();
-    }
-}
-
-/// The clock of a life.
-#[derive(Default)]
-pub(super) struct LifeClock(AtomicU64);
-
-impl LifeClock {
-    pub(super) fn set(&self, now: Nanos) {
-        self.0.store(now.0, Ordering::Relaxed);
-    }
-}
-
-impl Clock for LifeClock {
-    fn now(&self) -> Nanos {
-        Nanos(self.0.load(Ordering::Relaxed))
-    }
-}
 
 impl World {
     /// Blocking code waits for an operation that may hang: whether it waits no more.

@@ -1,8 +1,9 @@
 //! The writer's host in the simulation: carries out actions and gives the writer what came of
 //! them, at moments that are drawn. No policy.
 
-use super::disk::EIO;
-use super::life::{Env, Flight, Life};
+use super::disks::EIO;
+use super::env::Env;
+use super::life::{Flight, Life};
 use super::tasks;
 use crate::planted::Bug;
 use crate::writer::{Action, Actions, Event, Io, MAX_DEPTH};

@@ -1,86 +1,17 @@
 //! A life of the log between a recovery and its end: sessions, the real buffer and writer, and
 //! the steps between which everything may stop.
 
-use super::archive::{SimArchive, reusable};
-use super::coverage::{Coverage, MemberCoverage, RingCoverage};
-use super::disks::{Disks, Together};
-use super::hangs::{Hangs, LifeClock};
-use super::oracle::Oracle;
-use super::plan::{Plan, Rng};
-use super::restores::Moments;
-use super::rings::OpenRing;
+use super::env::Env;
 use super::sessions::Session;
 use crate::buffer::{Batch, LogBuffer, Memory};
 use crate::control::ControlInfo;
-use crate::format::{LifeId, Summer};
+use crate::format::Summer;
 use crate::group::StreamBlock;
-use crate::planted::Planted;
 use crate::rules;
 use crate::writer::{Event, History, Writer};
 use device::{OpCompletion, Queue, Region};
 use measure::Nanos;
 use std::sync::Arc;
-
-/// What outlives a life.
-pub(super) struct Env {
-    pub(super) rng: Rng,
-    /// For what is done beside the history, which must not change what happens in it.
-    pub(super) aside: Rng,
-    pub(super) hangs: Hangs,
-    /// The clock of the life.
-    pub(super) clock: Arc<LifeClock>,
-    pub(super) moments: Moments,
-    pub(super) plan: Plan,
-    pub(super) planted: Planted,
-    pub(super) coverage: Coverage,
-    pub(super) oracle: Oracle,
-    pub(super) disks: Disks,
-    /// The members of the open log, where it has any.
-    pub(super) together: Option<Together>,
-    pub(super) members: MemberCoverage,
-    /// The ring of the open log, where it has one.
-    pub(super) ring: Option<OpenRing>,
-    pub(super) rings: RingCoverage,
-    /// The last opening had no ring.
-    pub(super) ring_was_away: bool,
-    /// Of a log in archive mode.
-    pub(super) archive: Option<SimArchive>,
-    /// Each life so far had a dropped future and a log switch.
-    pub(super) all_busy: bool,
-    /// A flush failed since the power came on: what caches hold is no longer what flushes cover.
-    pub(super) flush_failed: bool,
-    pub(super) violation: Option<String>,
-    pub(super) trace: Option<Vec<String>>,
-}
-
-impl Env {
-    /// Notes a broken promise; the first counts.
-    pub(super) fn violated(&mut self, what: impl Into<String>) {
-        let what = what.into();
-        self.note(|| format!("VIOLATION {what}"));
-        self.violation.get_or_insert(what);
-    }
-
-    /// The identity of an incarnation that begins.
-    pub(super) fn draw_life(&mut self) -> LifeId {
-        let mut bytes = [1; 16];
-        bytes[8..].copy_from_slice(&self.aside.below(u64::MAX).to_le_bytes());
-        bytes.rotate_left(8);
-        LifeId::from_bytes(bytes).unwrap_or_else(|| self.draw_life())
-    }
-
-    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
-        if let Some(trace) = &mut self.trace {
-            trace.push(what());
-        }
-    }
-
-    pub(super) fn acknowledge(&mut self, number: usize) {
-        self.coverage.acknowledged += 1;
-        self.note(|| format!("acknowledged up to record {number}"));
-        self.oracle.acknowledge(number);
-    }
-}
 
 /// A write or flush that the device has.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +80,7 @@ impl Life {
             env.planted,
         )
         .for_depth(env.plan.policy.depth);
-        let checkpoint = reusable(env, info, info.checkpoint);
+        let checkpoint = env.reusable(info, info.checkpoint);
         let policy = env.plan.policy;
         let writer = Writer::new(
             geometry,

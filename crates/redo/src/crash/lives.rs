@@ -2,20 +2,23 @@
 //! What blocks (recovery, control information) runs here, outside the world's lock, so that the
 //! rest of the log can go on while it waits.
 
+use super::Report;
 use super::archive;
+use super::coverage::{Coverage, MemberCoverage, RingCoverage};
 use super::disk::{Blocking, Shared, lock};
-use super::disks::{Domain, Part};
+use super::disks::{self, Domain, Part};
+use super::env::{Env, Hangs, LOG, Moments, SimArchive};
 use super::hangs;
-use super::life::{Env, Life};
-use super::oracle::Recovered;
-use super::plan::Plan;
+use super::life::Life;
+use super::oracle::{Oracle, Recovered};
+use super::plan::{Plan, Rng};
 use super::resilvers;
 use super::restores;
 use super::rings::{self, RING};
-use super::world::{LOG, Stage, Turn};
-use crate::control::{ControlFile, Position};
+use super::world::{Stage, Turn, World};
+use crate::control::{ControlFile, ControlInfo, Position, RingTable};
 use crate::error::Error;
-use crate::format::LifeId;
+use crate::format::{LifeId, LogId};
 use crate::group::StreamBlock;
 use crate::members::ring::RingDevice;
 use crate::members::{Assembled, Assembly, GivenMember, Standing};
@@ -23,10 +26,70 @@ use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Recovery, recover};
 use device::LogDevice;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Steps for which a life goes on at most until a future was dropped and a log switch made in it.
 const PATIENCE: u64 = 4_000;
+
+/// Lives through a whole history.
+pub(super) fn live(plan: Plan, planted: Planted, trace: bool) -> Report {
+    let mut rng = plan.rng.clone();
+    let g = plan.geometry;
+    let data_bytes = g.file_bytes as usize * g.groups as usize;
+    let durable = (plan.durable_writes, rng.chance(1, 8));
+    let count = plan.disks() - usize::from(plan.ring.is_some());
+    let mut disks = disks::make(data_bytes, plan.sector_bytes, durable, count);
+    let mut info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
+    if let Some(ring) = plan.ring {
+        info = info.with_ring(RingTable::new(ring.kind));
+        disks.data.push(rings::make(ring, info.log_id));
+    }
+    if let Some(members) = plan.members {
+        info = info.with_members(members);
+    }
+    if plan.archive {
+        info.set_archived(Some(Position::default()));
+    }
+    disks.format(&info);
+    let (lives, archive) = (plan.lives, plan.archive.then(SimArchive::default));
+    let env = Env {
+        hangs: Hangs::draw(&plan),
+        clock: Arc::default(),
+        aside: Rng(rng.0 ^ 0x0061_7369_6465),
+        moments: Moments::default(),
+        rng,
+        plan,
+        planted,
+        coverage: Coverage::default(),
+        oracle: Oracle::default(),
+        disks,
+        together: None,
+        members: MemberCoverage::default(),
+        ring: None,
+        rings: RingCoverage::default(),
+        ring_was_away: false,
+        archive,
+        all_busy: true,
+        flush_failed: false,
+        violation: None,
+        trace: trace.then(Vec::new),
+    };
+    let world = Arc::new(Mutex::new(World::new(env)));
+    // The last recovery only judges.
+    for life in 0..=lives {
+        let Some(control) = open(&world) else { break };
+        if life < lives {
+            run_life(&world, control);
+        }
+        if lock(&world).env.violation.is_some() {
+            break;
+        }
+    }
+    let mut world = lock(&world);
+    let all_busy = world.env.all_busy && lives > 1;
+    world.env.coverage.all_lives_cancelled_and_switched += u64::from(all_busy);
+    Report::of(&mut world)
+}
 
 /// A log's disks as those who open it get them: `None` for a member that is not given.
 struct Places {
@@ -122,7 +185,7 @@ fn start(
 }
 
 /// Recovers until it succeeds; `None` when a promise was broken.
-pub(super) fn open(world: &Shared) -> Option<ControlFile> {
+fn open(world: &Shared) -> Option<ControlFile> {
     lock(world).recoveries_cut = 0;
     loop {
         lock(world).restart();
@@ -241,7 +304,7 @@ fn probe(env: &mut Env, found: &Recovered) -> Result<(), String> {
 }
 
 /// Runs a life to its end.
-pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
+fn run_life(world: &Shared, mut control: ControlFile) {
     {
         let mut world = lock(world);
         let world = &mut *world;
@@ -277,7 +340,7 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
             .env
             .note(|| format!("checkpoint behind {count} records, at {position:?}"));
         if world.env.planted.has(Bug::SkipCheckpointFence) {
-            let block = archive::reusable(&world.env, control.info(), position);
+            let block = world.env.reusable(control.info(), position);
             world.tell_checkpoint(block);
         }
     }
@@ -313,7 +376,7 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
                 let records = world.env.oracle.before(durable.unwrap_or(0));
                 restores::checkpointed(&mut world.env, records);
             }
-            let block = archive::reusable(&world.env, control.info(), position);
+            let block = world.env.reusable(control.info(), position);
             world.tell_checkpoint(block);
         }
         Err(_) => {

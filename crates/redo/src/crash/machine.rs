@@ -2,7 +2,7 @@
 //! together. Everything is deterministic, so a state is explored again by doing it again.
 #![allow(unsafe_code)]
 
-use super::disk::EIO;
+use super::disks::EIO;
 use super::oracle::{Appended, Oracle, Recovered};
 use crate::buffer::{LogBuffer, Memory, Source};
 use crate::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo, Position};

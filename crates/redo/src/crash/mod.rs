@@ -13,6 +13,7 @@ mod archive;
 mod coverage;
 mod disk;
 mod disks;
+mod env;
 mod hangs;
 mod host;
 mod life;
@@ -70,35 +71,35 @@ impl Report {
 /// killed process or a close, each begun by a recovery that may itself be cut.
 #[must_use]
 pub fn run(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed), planted, false)
+    lives::live(Plan::draw(seed), planted, false)
 }
 
 /// As [`run`], and returns what happened.
 #[must_use]
 pub fn trace(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed), planted, true)
+    lives::live(Plan::draw(seed), planted, true)
 }
 
 /// As [`run`], of a log with two to four members: they fail, are late, are taken away and return.
 #[must_use]
 pub fn run_members(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed).with_members(seed), planted, false)
+    lives::live(Plan::draw(seed).with_members(seed), planted, false)
 }
 
 /// As [`run_members`], and returns what happened.
 #[must_use]
 pub fn trace_members(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed).with_members(seed), planted, true)
+    lives::live(Plan::draw(seed).with_members(seed), planted, true)
 }
 
 /// As [`run`], of a log with a ring: disk and ring fail, are late, lose power alone and return.
 #[must_use]
 pub fn run_ring(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed).with_ring(seed), planted, false)
+    lives::live(Plan::draw(seed).with_ring(seed), planted, false)
 }
 
 /// As [`run_ring`], and returns what happened.
 #[must_use]
 pub fn trace_ring(seed: u64, planted: Planted) -> Report {
-    World::live(Plan::draw(seed).with_ring(seed), planted, true)
+    lives::live(Plan::draw(seed).with_ring(seed), planted, true)
 }

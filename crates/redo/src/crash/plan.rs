@@ -1,7 +1,6 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
-use super::rings::RingPlan;
-use crate::control::MemberTable;
+use crate::control::{MemberTable, RingKind};
 use crate::group::Geometry;
 use crate::recovery::DamageScan;
 use crate::writer::{Adaptive, MAX_DEPTH, Policy};
@@ -75,6 +74,16 @@ pub(super) struct Plan {
     /// Sessions await commits and drop futures, and a life goes on until both that and a log switch
     /// have happened in it.
     pub(super) cancels: bool,
+}
+
+/// A log's ring, by the plan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RingPlan {
+    pub(super) kind: RingKind,
+    /// Bytes for batches.
+    pub(super) bytes: u64,
+    /// Of the ring's disk; those of the log's disk may be larger or smaller.
+    pub(super) sector_bytes: usize,
 }
 
 impl Plan {

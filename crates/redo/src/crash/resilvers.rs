@@ -3,7 +3,7 @@
 
 use super::disk::{Blocking, Shared, lock};
 use super::disks::{Domain, Part};
-use super::life::Env;
+use super::env::Env;
 use super::world::Stage;
 use crate::control::ControlFile;
 use crate::members::{Resilver, ResilverStep, Standing};

@@ -5,43 +5,14 @@
 //! that the history stays what it is. Whatever is put together is refused, or nothing is missing
 //! of what the control information was written for.
 
-use super::life::Env;
-use super::world::LOG;
+use super::env::{Env, LOG, Moment};
 use crate::control::ControlFile;
 use crate::error::Error;
-use crate::group::StreamBlock;
 use crate::recovery::Reader;
 use device::LogDevice;
 use device::sim_disk::SimDisk;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The disks right after a recovery, and what was made of them since.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Moments {
-    last: Option<Moment>,
-    /// The control disk one recovery before the last.
-    older: Option<Vec<u8>>,
-    /// The control disk after the last checkpoint of this life, and the records that were durable.
-    checkpoint: Option<(Vec<u8>, usize)>,
-    /// The block behind the last one that any life began to write.
-    written: StreamBlock,
-}
-
-impl Moments {
-    /// A write begins that ends before `end`.
-    pub(super) fn written(&mut self, end: StreamBlock) {
-        self.written = self.written.max(end);
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Moment {
-    data: Vec<u8>,
-    control: Vec<u8>,
-    /// The control disk of a copy, whose incarnation has the same number.
-    copy: Vec<u8>,
-}
 
 /// A checkpoint is durable.
 pub(super) fn checkpointed(env: &mut Env, durable: usize) {

@@ -4,9 +4,9 @@
 //! the other has in its cache is kept then.
 
 use super::coverage::RingCoverage;
-use super::disks::Disks;
-use super::life::Env;
-use super::plan::{Plan, Rng};
+use super::disks::{Disks, OpenRing};
+use super::env::Env;
+use super::plan::{Plan, RingPlan};
 use crate::control::{ControlFile, RingKind, RingTable};
 use crate::error::Error;
 use crate::format::LifeId;
@@ -23,23 +23,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The number of the ring among the data disks.
 pub(super) const RING: usize = 1;
-
-/// A log's ring, by the plan.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RingPlan {
-    pub(super) kind: RingKind,
-    /// Bytes for batches.
-    pub(super) bytes: u64,
-    /// Of the ring's disk; those of the log's disk may be larger or smaller.
-    pub(super) sector_bytes: usize,
-}
-
-/// The ring of an open log, on the disks themselves.
-pub(super) struct OpenRing {
-    pub(super) device: Arc<RingDevice>,
-    /// The disk whose operations take long in this life.
-    pub(super) slow: Option<usize>,
-}
 
 impl Plan {
     /// The same of a log with a ring.
@@ -217,24 +200,6 @@ impl Env {
         };
         *counter += 1;
         spared
-    }
-}
-
-/// Ends what a disk was given, in any order, as the system does for a killed process.
-pub(super) fn end_all(disk: &SimDisk, rng: &mut Rng) {
-    use super::disk::EIO;
-    use device::OpKind;
-    use device::sim_disk::OpOutcome;
-    let mut pending = disk.pending();
-    while !pending.is_empty() {
-        let index = rng.below(pending.len() as u64) as usize;
-        let flight = pending.swap_remove(index);
-        let outcome = match (flight.op.kind, rng.below(8)) {
-            (OpKind::Write { .. }, 0) => OpOutcome::Fail(EIO),
-            (OpKind::Write { .. }, 1) => OpOutcome::Short(rng.below(flight.op.bytes() as u64)),
-            _ => OpOutcome::Done,
-        };
-        disk.finish(flight.ticket, outcome);
     }
 }
 

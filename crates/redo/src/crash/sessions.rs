@@ -2,7 +2,7 @@
 //! stopped between: reserve, copy one block's piece, register a commit, look whether it is
 //! durable. In some histories they commit by tickets, in the queue that the engine uses.
 
-use super::life::Env;
+use super::env::Env;
 use super::oracle::Appended;
 use super::plan::Plan;
 use super::tasks::Tasks;

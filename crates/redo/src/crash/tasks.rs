@@ -6,7 +6,7 @@
 //!
 //! Invariant: a task that was not woken when its commit was decided is a broken promise.
 
-use super::life::Env;
+use super::env::Env;
 use crate::buffer::{BATCH_SLOTS, LogBuffer};
 use crate::planted::Bug;
 use crate::sync::Shared;

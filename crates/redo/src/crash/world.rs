@@ -1,25 +1,16 @@
-//! A history: lives of one log on two disks that share their power, from recovery to end.
+//! The world of a history: a log on two disks that share their power, its life, and how a process
+//! ends.
 
-use super::archive::SimArchive;
-use super::disk::{EIO, lock};
-use super::disks::{self, Domain, Images};
-use super::hangs::Hangs;
-use super::life::{Env, Life};
-use super::lives::{open, run_life};
-use super::oracle::Oracle;
-use super::plan::{Plan, Rng};
-use super::restores::Moments;
-use super::{Coverage, MemberCoverage, Report, RingCoverage, rings};
-use crate::control::{ControlInfo, Position, RingTable};
+use super::disks::{Domain, EIO, Images, end_all};
+use super::env::Env;
+use super::life::Life;
+use crate::control::{ControlInfo, Position};
 use crate::error::Error;
-use crate::format::LogId;
 use crate::group::StreamBlock;
-use crate::planted::Planted;
 use crate::recovery::{End, Recovery};
 use crate::writer::Event;
 use device::sim_disk::OpOutcome;
 use device::{Op, OpKind};
-use std::sync::{Arc, Mutex};
 
 /// What blocking code is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,55 +67,12 @@ pub(super) struct World {
     pub(super) history: Vec<u8>,
 }
 
-pub(super) const LOG: &str = "simulated log";
 /// Steps that a log is given to close.
 const CLOSING_STEPS: u64 = 2_000;
 
 impl World {
-    /// Lives through a whole history.
-    pub(super) fn live(plan: Plan, planted: Planted, trace: bool) -> Report {
-        let mut rng = plan.rng.clone();
-        let g = plan.geometry;
-        let data_bytes = g.file_bytes as usize * g.groups as usize;
-        let durable = (plan.durable_writes, rng.chance(1, 8));
-        let count = plan.disks() - usize::from(plan.ring.is_some());
-        let mut disks = disks::make(data_bytes, plan.sector_bytes, durable, count);
-        let mut info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
-        if let Some(ring) = plan.ring {
-            info = info.with_ring(RingTable::new(ring.kind));
-            disks.data.push(rings::make(ring, info.log_id));
-        }
-        if let Some(members) = plan.members {
-            info = info.with_members(members);
-        }
-        if plan.archive {
-            info.set_archived(Some(Position::default()));
-        }
-        disks.format(&info);
-        let (lives, archive) = (plan.lives, plan.archive.then(SimArchive::default));
-        let env = Env {
-            hangs: Hangs::draw(&plan),
-            clock: Arc::default(),
-            aside: Rng(rng.0 ^ 0x0061_7369_6465),
-            moments: Moments::default(),
-            rng,
-            plan,
-            planted,
-            coverage: Coverage::default(),
-            oracle: Oracle::default(),
-            disks,
-            together: None,
-            members: MemberCoverage::default(),
-            ring: None,
-            rings: RingCoverage::default(),
-            ring_was_away: false,
-            archive,
-            all_busy: true,
-            flush_failed: false,
-            violation: None,
-            trace: trace.then(Vec::new),
-        };
-        let world = Arc::new(Mutex::new(World {
+    pub(super) fn new(env: Env) -> World {
+        World {
             env,
             life: None,
             over: None,
@@ -136,21 +84,7 @@ impl World {
             grace: 0,
             patience: 0,
             history: Vec::new(),
-        }));
-        // The last recovery only judges.
-        for life in 0..=lives {
-            let Some(control) = open(&world) else { break };
-            if life < lives {
-                run_life(&world, control);
-            }
-            if lock(&world).env.violation.is_some() {
-                break;
-            }
         }
-        let mut world = lock(&world);
-        let all_busy = world.env.all_busy && lives > 1;
-        world.env.coverage.all_lives_cancelled_and_switched += u64::from(all_busy);
-        Report::of(&mut world)
     }
 
     /// The process is dead, whatever its code still does.
@@ -324,7 +258,7 @@ impl World {
         self.env.coverage.kills += 1;
         let disks = self.env.disks.clone();
         for (_, disk) in disks.all() {
-            rings::end_all(disk, &mut self.env.rng);
+            end_all(disk, &mut self.env.rng);
         }
         self.halt();
         self.env.count_ring();
