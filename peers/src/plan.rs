@@ -6,9 +6,6 @@ use crate::{AnyError, peer};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of every commit's record.
-pub const RECORD_BYTES: u32 = 2000;
-
 /// A whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

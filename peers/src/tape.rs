@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use crate::plan::RECORD_BYTES;
+/// Bytes of every commit's record.
+const RECORD_BYTES: u32 = 2000;
 
 /// Where the cell stands.
 #[derive(Debug, Default)]

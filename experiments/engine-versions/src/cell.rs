@@ -1,7 +1,7 @@
 //! The cells of the experiment, and a life of one: two logs are opened and measured in turns.
 
-use crate::place::{Folders, Place};
-use crate::side::{Chunk, Engine, Sessions, Side};
+use crate::place::Folders;
+use crate::side::{Chunk, Engine, Place, Sessions, Side, Writer};
 use crate::{AnyError, new, old};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
@@ -36,15 +36,6 @@ impl Target {
             Target::Null => Duration::from_millis(20),
         }
     }
-}
-
-/// The log writer.
-#[derive(Clone, Copy, Debug)]
-pub enum Writer {
-    /// The committing session leads.
-    Inline,
-    /// A dedicated log writer.
-    Lgwr,
 }
 
 /// What is compared, and how.

@@ -1,9 +1,7 @@
 //! The present engine.
 
 use crate::AnyError;
-use crate::cell::Writer;
-use crate::place::Place;
-use crate::side::Engine;
+use crate::side::{Engine, Place, Writer};
 use device_new::{LogDevice, NullDevice, SimDisk};
 use redo_new::control::{CONTROL_BYTES, ControlFile};
 use redo_new::{

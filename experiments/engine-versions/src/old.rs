@@ -1,9 +1,7 @@
 //! The engine of the earlier commit.
 
 use crate::AnyError;
-use crate::cell::Writer;
-use crate::place::Place;
-use crate::side::Engine;
+use crate::side::{Engine, Place, Writer};
 use device_old::{LogDevice, NullDevice, SimDisk};
 use redo_old::control::{CONTROL_BYTES, ControlFile};
 use redo_old::{

@@ -4,15 +4,6 @@
 use crate::AnyError;
 use std::path::{Path, PathBuf};
 
-/// Where a log is.
-#[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
-    /// A folder with the files of a log.
-    Folder(&'a Path),
-    /// The null device.
-    Null,
-}
-
 /// A folder for each log of the program.
 pub struct Folders {
     all: PathBuf,

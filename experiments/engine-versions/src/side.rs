@@ -3,10 +3,29 @@
 
 use crate::AnyError;
 use measure::workload::{Generator, pool};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// Where a log is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// A folder with the files of a log.
+    Folder(&'a Path),
+    /// The null device.
+    Null,
+}
+
+/// The log writer.
+#[derive(Clone, Copy, Debug)]
+pub enum Writer {
+    /// The committing session leads.
+    Inline,
+    /// A dedicated log writer.
+    Lgwr,
+}
 
 /// Redo of a transaction of LGWR-LAT1, bytes.
 const RECORD_BYTES: u32 = 1_997;
