@@ -96,7 +96,7 @@ fn of_rows(run: &Run) -> Vec<PlacedFigure> {
             };
             found.extend(value.map(|value| PlacedFigure {
                 table: "rows".to_owned(),
-                title: crate::format::label(row),
+                title: row.label(),
                 label: String::new(),
                 names,
                 key: key.to_owned(),

@@ -1,14 +1,11 @@
-//! Words for people: numbers with their units, names of rows and origins, and text from outside
-//! that is made harmless ([`sanitize`], [`markdown`]). One number reads the same in findings,
-//! verdict, table and report.
+//! Words for people: numbers with their units, and text from outside that is made harmless
+//! ([`sanitize`], [`markdown`]). One number reads the same in findings, verdict, table and report.
 //!
 //! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a
 //! share that is not all is never shown as 100 %.
 
 pub mod markdown;
 pub mod sanitize;
-
-use crate::run::{Origin, Row};
 
 /// A latency given in nanoseconds: `87.2 µs`, `1.23 ms`, `2.10 s`.
 #[must_use]
@@ -177,30 +174,6 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// `measured`, `simulated` or `imported`: the word of tables and exports.
-#[must_use]
-pub const fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Measured => "measured",
-        Origin::Watched => "watched",
-        Origin::Simulated => "simulated",
-        Origin::Imported => "imported",
-    }
-}
-
-/// The workload of a row where only jobs and waits are shown beside it: its name, and in a sweep
-/// over redo sizes the size too.
-#[must_use]
-pub fn label(row: &Row) -> String {
-    let name = sanitize::line(&row.workload);
-    match row.redo_bytes_per_txn {
-        Some(bytes) if row.workload == crate::workload::SIZE_SWEEP => {
-            format!("{name} {}", size(bytes))
-        }
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,17 +233,5 @@ mod tests {
         assert_eq!(bytes(3 << 29), "1.50 GiB");
         assert_eq!(jobs(1), "1 job");
         assert_eq!(plural(3, "wait"), "3 waits");
-    }
-
-    #[test]
-    fn points_of_a_sweep_have_labels_of_their_own() {
-        let mut row = Row {
-            workload: "size-sweep".to_owned(),
-            redo_bytes_per_txn: Some(1 << 20),
-            ..Row::default()
-        };
-        assert_eq!(label(&row), "size-sweep 1.0 MiB");
-        row.workload = "storm".to_owned();
-        assert_eq!(label(&row), "storm");
     }
 }

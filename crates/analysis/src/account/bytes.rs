@@ -30,9 +30,7 @@ pub fn bytes(run: &Run) -> Option<Section> {
     let each = |of: &LayerBytes, count| Shown::from(of.per_commit(count));
     let columns: [AccountColumn<'_, (&Row, LayerBytes)>; 10] =
         [
-            (label("Workload"), &|(row, _)| {
-                Shown::Text(words::label(row))
-            }),
+            (label("Workload"), &|(row, _)| Shown::Text(row.label())),
             (label("Jobs"), &|(row, _)| Shown::jobs(row.jobs)),
             (detail("Commits", ""), &|(_, of)| of.commits.into()),
             (figure("Redo", "B/commit"), &|(_, of)| {
@@ -70,7 +68,7 @@ pub fn bytes(run: &Run) -> Option<Section> {
         ));
     }
     for row in &run.rows {
-        let name = format!("{}, {}", words::label(row), words::jobs(row.jobs));
+        let name = format!("{}, {}", row.label(), words::jobs(row.jobs));
         let notes = row.server().notes.iter();
         body.extend(notes.map(|note| Body::Text(format!("{name}: {note}"))));
         body.extend(waits(row, &name).into_iter().flatten());

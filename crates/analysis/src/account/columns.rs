@@ -8,7 +8,7 @@
 use super::cells::{RowCell, cell, real};
 use measure::catalogue::{self, COMMIT_LATENCY, Metric};
 use measure::run::{Row, Run};
-use measure::words::{self, sanitize};
+use measure::words::sanitize;
 
 /// The columns that a view shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -323,7 +323,7 @@ fn usual_column(
     let metric = catalogue::all().find(|m| m.key == key)?;
     let is_text = key == "workload";
     let value = |row: &Row| match (is_text, group.is_empty()) {
-        (true, _) => words::label(row),
+        (true, _) => row.label(),
         (false, true) => cell(row, metric.key).unwrap_or(RowCell::Missing).short(),
         (false, false) => unit.shown(&cell(row, metric.key).unwrap_or(RowCell::Missing)),
     };

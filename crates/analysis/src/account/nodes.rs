@@ -4,16 +4,13 @@
 
 use super::{AccountColumn, AccountTable, Body, Section, Shown, detail, figure, label};
 use measure::run::{NodeFigures, Row, Run};
-use measure::words;
 
 /// Each log's own figures; `None` where every row had one log.
 #[must_use]
 pub fn nodes(run: &Run) -> Option<Section> {
     let sync = |of: &NodeFigures| of.log_file_sync.clone();
     let columns: [AccountColumn<'_, (&Row, &NodeFigures)>; 10] = [
-        (label("Workload"), &|(row, _)| {
-            Shown::Text(words::label(row))
-        }),
+        (label("Workload"), &|(row, _)| Shown::Text(row.label())),
         (label("Node"), &|(_, of)| of.node.into()),
         (label("Jobs"), &|(_, of)| Shown::jobs(of.jobs)),
         (detail("Nodes", ""), &|(row, _)| row.nodes.into()),

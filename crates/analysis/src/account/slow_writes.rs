@@ -52,9 +52,7 @@ pub fn slow_writes(run: &Run) -> Option<Section> {
         (label("Time (UTC)"), &|(_, write)| {
             Shown::Text(utc_time(write.at_utc_ns))
         }),
-        (label("Workload"), &|(row, _)| {
-            Shown::Text(words::label(row))
-        }),
+        (label("Workload"), &|(row, _)| Shown::Text(row.label())),
         (label("Jobs"), &|(row, _)| Shown::jobs(row.jobs)),
         (figure("Size", "kB"), &|(_, write)| {
             Shown::Number(write.size_bytes as f64 / 1024.0)
@@ -93,7 +91,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
             write.warning(),
             utc_time(write.at_utc_ns),
             member.unwrap_or_default(),
-            words::label(row),
+            row.label(),
             words::jobs(row.jobs)
         )
     };

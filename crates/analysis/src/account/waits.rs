@@ -3,7 +3,6 @@
 use super::{AccountColumn, AccountTable, Body, Section, Shown, detail, figure, label};
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats};
-use measure::words;
 
 /// Wait events whose figures are columns of the rows' table.
 const IN_ROWS: [WaitEvent; 2] = [WaitEvent::LogFileSync, WaitEvent::LogFileParallelWrite];
@@ -58,9 +57,7 @@ fn of(title: &str, lines: Vec<Line<'_>>) -> Option<Section> {
         _ => cell,
     };
     let columns: [AccountColumn<'_, Line<'_>>; 14] = [
-        (label("Workload"), &|(row, ..)| {
-            Shown::Text(words::label(row))
-        }),
+        (label("Workload"), &|(row, ..)| Shown::Text(row.label())),
         (label("Jobs"), &|(row, ..)| Shown::jobs(row.jobs)),
         (label("Event"), &|(_, event, _)| Shown::text(event)),
         (detail("Waits", ""), &|(.., of)| of.count.into()),

@@ -13,9 +13,7 @@ use measure::words;
 pub fn workers(run: &Run) -> Option<Section> {
     type Line<'a> = (&'a Row, &'a Worker);
     let columns: [AccountColumn<'_, Line<'_>>; 11] = [
-        (label("Workload"), &|(row, _)| {
-            Shown::Text(words::label(row))
-        }),
+        (label("Workload"), &|(row, _)| Shown::Text(row.label())),
         (label("Jobs"), &|(row, _)| Shown::jobs(row.jobs)),
         (label("Worker"), &|(_, of)| Shown::text(&of.name)),
         (detail("Waits", ""), &|(_, of)| {
@@ -46,7 +44,7 @@ pub fn workers(run: &Run) -> Option<Section> {
     let log = run.target.redo_log();
     let is_adaptive = log.and_then(|log| log.log_writer.as_deref()) == Some("adaptive");
     let changes = |row: &Row| {
-        let (workload, jobs) = (words::label(row), words::jobs(row.jobs));
+        let (workload, jobs) = (row.label(), words::jobs(row.jobs));
         let changes = row.redo().log_writer_switches.filter(|_| is_adaptive)?;
         let times = words::plural(changes, "time");
         Some(Body::Text(format!(

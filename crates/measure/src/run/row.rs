@@ -1,5 +1,5 @@
 //! A row of a run: one workload with one number of jobs. Plain data; names and units are those of
-//! the JSON. It knows nothing of how rows are measured or shown.
+//! the JSON. It knows nothing of how rows are measured.
 //!
 //! Invariants: identity and figures of commits lie in the row itself; what other observers saw is
 //! in groups ([`super::groups`]), flat in JSON but for what a server counted. A figure that was not
@@ -16,6 +16,7 @@ use super::groups::{
 use super::server::ServerFigures;
 use super::tproc_c::TprocCFigures;
 use super::watched::WatchedFigures;
+use crate::words::{sanitize, size};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -131,6 +132,19 @@ static NO_WATCHED: LazyLock<WatchedFigures> = LazyLock::new(WatchedFigures::defa
 static NO_TPROC_C: LazyLock<TprocCFigures> = LazyLock::new(TprocCFigures::default);
 
 impl Row {
+    /// The workload where only jobs and waits are shown beside it: its name, and in a sweep over
+    /// redo sizes the size too.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let name = sanitize::line(&self.workload);
+        match self.redo_bytes_per_txn {
+            Some(bytes) if self.workload == crate::workload::SIZE_SWEEP => {
+                format!("{name} {}", size(bytes))
+            }
+            _ => name,
+        }
+    }
+
     /// The wait event's figures, if it was recorded.
     #[must_use]
     pub fn wait(&self, event: crate::WaitEvent) -> Option<&WaitStats> {
@@ -241,5 +255,17 @@ mod tests {
         // A figure of another type is an error, and no missing group.
         json["redo_size_bytes"] = "many".into();
         assert!(serde_json::from_value::<Row>(json).is_err());
+    }
+
+    #[test]
+    fn points_of_a_sweep_have_labels_of_their_own() {
+        let mut row = Row {
+            workload: "size-sweep".to_owned(),
+            redo_bytes_per_txn: Some(1 << 20),
+            ..Row::default()
+        };
+        assert_eq!(row.label(), "size-sweep 1.0 MiB");
+        row.workload = "storm".to_owned();
+        assert_eq!(row.label(), "storm");
     }
 }

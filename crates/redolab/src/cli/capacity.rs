@@ -1,7 +1,8 @@
 //! `redolab capacity`: what a sweep of jobs can carry.
 
-use super::common::{StoreArgs, ViewArgs};
+use super::common::ViewArgs;
 use super::sources::source;
+use super::stored::StoreArgs;
 use super::{CommandError, INCOMPLETE, values};
 use crate::output::capacity::CapacityView;
 use crate::signals;

@@ -1,15 +1,14 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{
-    DriverArgs, EventArgs, LogArgs, OutputArgs, PlacesArgs, SafetyArgs, SessionArgs, StoreArgs,
-    command_line,
-};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, command_line};
 use super::console::{ReportTo, Terminal};
 use super::loads::LoadArgs;
 use super::need::NeedArgs;
 use super::notes::NotesArgs;
+use super::stored::{EventArgs, StoreArgs};
+use super::targets::{DriverArgs, PlacesArgs};
 use super::values::{self, Ladder};
-use super::{CommandError, explain, soak};
+use super::{CommandError, soak};
 use crate::experiment::console::Console;
 use crate::experiment::ladder;
 use crate::experiment::load::CommitApi;
@@ -55,7 +54,7 @@ pub(crate) struct CheckArgs {
     /// commit, CPU and log writer, with intervals. It takes about a minute, with --quick about 20
     /// seconds
     #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events", "need_from"])]
-    explain_latency: bool,
+    pub(super) explain_latency: bool,
     /// Exit with 3 also if the verdict is conditional
     #[arg(long)]
     strict: bool,
@@ -140,9 +139,6 @@ const PLACEMENT_TIME: Nanos = Nanos::from_secs(1);
 const QUICK_PLACEMENT_TIME: Nanos = Nanos::from_millis(500);
 
 pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    if args.explain_latency {
-        return explain::main(args, drivers);
-    }
     let mut plan = plan(args)?;
     let store = args.store.open_to_store()?;
     args.need.spared(&args.output);

@@ -1,14 +1,11 @@
 //! Options that commands share, and the way results leave the process.
 
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
-pub(crate) use super::stored::{EventArgs, StoreArgs};
-pub(crate) use super::targets::{DriverArgs, PlacesArgs, ServerArgs};
 pub(crate) use crate::command_line::{command_line, without_password};
 
 use super::CommandError;
 use super::background::BackgroundArgs;
-use super::matrix::LogChoice;
-use super::values::{self, CpuList, Ladder, SyncChoice};
+use super::values::{self, CpuList, Ladder, LogChoice, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};

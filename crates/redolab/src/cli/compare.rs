@@ -4,11 +4,12 @@ mod factors;
 mod live;
 mod stored;
 
-use super::common::{Format, ServerArgs, command_line};
+use super::common::{Format, command_line};
 use super::members::MemberArgs;
 use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
+use super::targets::ServerArgs;
 use super::{CommandError, INCOMPLETE, results};
 use crate::output::file::Audience;
 use crate::output::{comparison, report, table};

@@ -1,14 +1,15 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
-use super::common::{Format, OutputArgs, StoreArgs, command_line};
+use super::common::{Format, OutputArgs, command_line};
 use super::notes::NotesArgs;
 use super::redact::{self, RedactionArgs};
+use super::stored::StoreArgs;
 use super::{CommandError, ended, values};
 use crate::experiment::judge::judge;
 use crate::intake::ahead::{self, ReadAhead};
 use crate::intake::feed::{self, Failed, Feeding};
 use crate::intake::find::{self, Input};
-use crate::intake::{redacted, run};
+use crate::intake::run;
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::lines::tell;
@@ -191,7 +192,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         redactor: args.redactor(),
     };
     if args.redaction().names {
-        redacted::learn(&inputs, &mut feeding).map_err(|failed| redact::refused(&failed))?;
+        feed::learn(&inputs, &mut feeding).map_err(|failed| redact::refused(&failed))?;
     }
     if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
         let message = "--csv with several files: -o must name a directory, for one file per input";

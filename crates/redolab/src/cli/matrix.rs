@@ -3,22 +3,12 @@
 
 use super::CommandError;
 use super::common::LogArgs;
-use super::values::SyncChoice;
+use super::values::LogChoice;
 use crate::experiment::plan::LogPlan;
-use device::IoEngine;
-use redo::{LogFileSync, LogWriter};
+use redo::LogFileSync;
 
 /// Logs of one command at most.
 const COMBINATIONS_MAX: usize = 24;
-
-/// One value of each option that takes several.
-#[derive(Clone, Debug)]
-pub(super) struct LogChoice {
-    pub(super) writer: LogWriter,
-    pub(super) io: IoEngine,
-    pub(super) method: SyncChoice,
-    pub(super) sync: Option<LogFileSync>,
-}
 
 impl LogArgs {
     /// Every combination with the name that it has in results: the values of the options that have

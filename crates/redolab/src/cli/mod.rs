@@ -167,6 +167,7 @@ pub fn run_command(
         }
     };
     let outcome = match cli.command {
+        Command::Check(args) if args.explain_latency => explain::main(&args, drivers),
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
         Command::Compare(args) => compare::main(&args, drivers),

@@ -1,7 +1,8 @@
 //! `redolab powertest`: does an acknowledged write survive a power cut on this device?
 
-use super::common::{StoreArgs, ViewArgs};
+use super::common::ViewArgs;
 use super::need::CutsBoundArgs;
+use super::stored::StoreArgs;
 use super::{CommandError, FAILED, INCOMPLETE, USAGE, VERDICT_NO, values};
 use crate::output::lines;
 use crate::output::powertest::{self, PowerTestListing, PrintedCut};

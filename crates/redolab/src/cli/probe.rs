@@ -1,7 +1,8 @@
 //! `redolab probe`: the device's floor, without a log in the way.
 
-use super::common::{OutputArgs, SafetyArgs, StoreArgs, command_line};
+use super::common::{OutputArgs, SafetyArgs, command_line};
 use super::console::Terminal;
+use super::stored::StoreArgs;
 use super::values;
 use super::{CommandError, ended};
 use crate::experiment::conduct;

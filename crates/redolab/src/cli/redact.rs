@@ -2,9 +2,9 @@
 
 use super::CommandError;
 use crate::collect::place;
-use crate::intake::feed::{Failed, Feeding};
+use crate::intake::feed::{self, Failed, Feeding};
 use crate::intake::find::{self, Input};
-use crate::intake::redacted::{self, RedactedReader};
+use crate::intake::redacted::RedactedReader;
 use crate::output::file::{Audience, OutputFile, remedy};
 use crate::output::lines::tell;
 use crate::signals;
@@ -101,7 +101,7 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
         interrupt: &interrupt,
         redactor: Some(Redactor::new(of(&args.redact))),
     };
-    redacted::learn(&inputs, &mut feeding).map_err(|failed| refused(&failed))?;
+    feed::learn(&inputs, &mut feeding).map_err(|failed| refused(&failed))?;
     let names = names(&inputs, &mut feeding);
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();
     place::check(&args.output, &shown)?;

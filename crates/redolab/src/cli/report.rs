@@ -1,8 +1,9 @@
 //! `redolab report`.
 
 use super::CommandError;
-use super::common::{StoreArgs, audience, print};
+use super::common::{audience, print};
 use super::ended;
+use super::stored::StoreArgs;
 use crate::output::file::{self, Inputs};
 use crate::output::lines::tell;
 use crate::output::report;

@@ -1,13 +1,12 @@
 //! `redolab run`: one workload on one target.
 
-use super::common::{
-    DriverArgs, EventArgs, LogArgs, OutputArgs, PlacesArgs, SafetyArgs, SessionArgs, StoreArgs,
-    command_line,
-};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, command_line};
 use super::console::Terminal;
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::need::CutsBoundArgs;
 use super::notes::NotesArgs;
+use super::stored::{EventArgs, StoreArgs};
+use super::targets::{DriverArgs, PlacesArgs};
 use super::values::{self, Ladder, NodesChoice, SweepSizes};
 use super::{CommandError, ended};
 use crate::experiment::ladder;

@@ -1,7 +1,8 @@
 //! `redolab runs`: what is in the run store.
 
-use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
+use super::common::{OutputArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
+use super::stored::StoreArgs;
 use super::{CommandError, FAILED, ended, notes};
 use crate::input;
 use crate::output::differences::RunDifferences;

@@ -1,7 +1,8 @@
 //! `redolab tprocc`: TPROC-C on a database server: load, run, check, drop.
 
-use super::common::{OutputArgs, StoreArgs, command_line, print};
+use super::common::{OutputArgs, command_line, print};
 use super::console::Terminal;
+use super::stored::StoreArgs;
 use super::targets::setting;
 use super::values::{self, Ladder};
 use super::{CommandError, INCOMPLETE, ended};

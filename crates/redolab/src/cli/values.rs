@@ -51,6 +51,15 @@ fn words<T>(words: &[&str], read: fn(&str) -> Result<T, String>) -> Words<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyncChoice(pub(super) Option<SyncMethod>);
 
+/// One value of each option that takes several.
+#[derive(Clone, Debug)]
+pub(super) struct LogChoice {
+    pub(super) writer: LogWriter,
+    pub(super) io: IoEngine,
+    pub(super) method: SyncChoice,
+    pub(super) sync: Option<LogFileSync>,
+}
+
 /// `auto`, `buffered`, `dsync`, `direct` or `direct-dsync`.
 pub(super) fn sync_method() -> Words<SyncChoice> {
     let [a, b, c, d] = SyncMethod::ALL.map(SyncMethod::name);

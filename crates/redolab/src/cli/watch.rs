@@ -1,9 +1,10 @@
 //! `redolab watch`: the log writes of a running database, without touching it.
 
 use super::canary::{self, CanaryArgs};
-use super::common::{EventArgs, OutputArgs, StoreArgs, command_line};
+use super::common::{OutputArgs, command_line};
 use super::console::{ReportTo, Terminal};
 use super::notes::NotesArgs;
+use super::stored::{EventArgs, StoreArgs};
 use super::values;
 use super::{CommandError, ended, export, need};
 use crate::experiment::Failure;

@@ -5,7 +5,6 @@
 //! stays. Neither is begun on a volume that would not keep what has to stay free.
 
 use super::Failure;
-use super::plan::LogPlan;
 use crate::budget::PAGE_BYTES;
 use crate::cleanup::WorkFolder;
 use crate::safety::VolumeRoom;
@@ -103,9 +102,9 @@ impl LogBackgroundPlan {
     /// Bytes that are written before the first row, and beside redo: files that are made, the ends
     /// of archive files, and what threads have under way.
     #[must_use]
-    pub fn making_bytes(&self, log: &LogPlan) -> u64 {
+    pub fn making_bytes(&self, log_bytes: u64) -> u64 {
         let data = self.database_writer.as_ref();
-        let data = data.map_or(0, |writer| data_bytes(log, writer.written_per_redo));
+        let data = data.map_or(0, |writer| data_bytes(log_bytes, writer.written_per_redo));
         let runs = self.archive.is_some() || data > 0 || self.neighbour.is_some();
         data.saturating_add(if runs { UNDER_WAY_BYTES } else { 0 })
     }
@@ -120,7 +119,7 @@ impl LogBackgroundPlan {
     }
 
     /// Lines of an announcement.
-    pub(super) fn lines(&self, log: &LogPlan) -> Vec<String> {
+    pub(super) fn lines(&self, log_bytes: u64) -> Vec<String> {
         let archive = self.archive.as_ref().map(|archive| {
             let kept = match archive.keep {
                 None => "all of it stays there".to_owned(),
@@ -132,7 +131,7 @@ impl LogBackgroundPlan {
         let data = self.database_writer.as_ref().map(|writer| {
             format!(
                 "A data file of {} is made in {}; {:.3} B are written to it for each byte of redo.",
-                size(data_bytes(log, writer.written_per_redo)),
+                size(data_bytes(log_bytes, writer.written_per_redo)),
                 writer.directory.display(),
                 writer.written_per_redo
             )
@@ -155,10 +154,10 @@ const SPREAD: f64 = 4.0;
 const SIZE_MAX: f64 = 8.0;
 
 /// Bytes of a data file, in whole blocks.
-fn data_bytes(log: &LogPlan, written_per_redo: f64) -> u64 {
+fn data_bytes(log_bytes: u64, written_per_redo: f64) -> u64 {
     let times = (SPREAD * written_per_redo).clamp(1.0, SIZE_MAX);
     // A cast saturates.
-    let bytes = (log.footprint_bytes() as f64 * times) as u64;
+    let bytes = (log_bytes as f64 * times) as u64;
     bytes.saturating_sub(bytes % DATA_BLOCK_BYTES)
 }
 
@@ -191,32 +190,35 @@ pub struct PlacedBackground {
     pub neighbour: Option<Neighbour>,
 }
 
-/// Makes ready what runs beside the sessions of `log`. The folders are to be removed after the log.
+/// Makes ready what runs beside the sessions of a log of `log_bytes`, in files of `file_bytes`. The
+/// folders are to be removed after the log.
 ///
 /// # Errors
 /// A directory that is none or cannot be written, no room, an interruption.
 pub(super) fn place(
-    log: &LogPlan,
+    background: &LogBackgroundPlan,
+    file_bytes: u64,
+    log_bytes: u64,
     cancel: &dyn Fn() -> bool,
 ) -> Result<(PlacedBackground, Vec<WorkFolder>), Failure> {
     let mut folders = Vec::new();
     let mut placed = PlacedBackground::default();
-    if let Some(plan) = &log.background.archive {
+    if let Some(plan) = &background.archive {
         let (directory, room) = volume("--archive", &plan.directory)?;
-        need("--archive", &plan.directory, room, log.shape.file_bytes)?;
+        need("--archive", &plan.directory, room, file_bytes)?;
         placed.archive = Some(ArchiveOptions {
             directory,
             keep: plan.keep,
             spare_bytes: room.keep_bytes(),
         });
     }
-    if let Some(plan) = &log.background.neighbour {
+    if let Some(plan) = &background.neighbour {
         let (neighbour, folder) = place_neighbour(plan)?;
         placed.neighbour = Some(neighbour);
         folders.push(folder);
     }
-    if let Some(plan) = &log.background.database_writer {
-        let (data, folder) = place_data(plan, log, cancel)?;
+    if let Some(plan) = &background.database_writer {
+        let (data, folder) = place_data(plan, log_bytes, cancel)?;
         placed.data = Some(data);
         folders.push(folder);
     }
@@ -242,10 +244,10 @@ fn place_neighbour(plan: &NeighbourPlan) -> Result<(Neighbour, WorkFolder), Fail
 
 fn place_data(
     plan: &DatabaseWriterPlan,
-    log: &LogPlan,
+    log_bytes: u64,
     cancel: &dyn Fn() -> bool,
 ) -> Result<(PlacedDataFile, WorkFolder), Failure> {
-    let bytes = data_bytes(log, plan.written_per_redo);
+    let bytes = data_bytes(log_bytes, plan.written_per_redo);
     let (directory, room) = volume("--dbwr", &plan.directory)?;
     need("--dbwr", &plan.directory, room, bytes)?;
     let making = || format!("making a data file in {}", plan.directory.display());
@@ -295,16 +297,11 @@ fn need(option: &str, directory: &Path, room: VolumeRoom, bytes: u64) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redo::Shape;
 
     #[test]
     fn a_data_file_grows_with_what_is_written_to_it() {
-        let log = LogPlan {
-            shape: Shape::new().file_bytes(1 << 20).groups(4),
-            ..LogPlan::default()
-        };
-        let bytes = |rate| data_bytes(&log, rate);
-        let log_bytes = log.footprint_bytes();
+        let log_bytes = 4 << 20;
+        let bytes = |rate| data_bytes(log_bytes, rate);
         assert!(bytes(0.001) <= log_bytes && bytes(0.001) > log_bytes - DATA_BLOCK_BYTES);
         assert_eq!(bytes(1.0), 4 * log_bytes);
         assert_eq!(bytes(100.0), 8 * log_bytes);

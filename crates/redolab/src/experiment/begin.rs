@@ -3,7 +3,7 @@
 use super::Failure;
 use super::capture::Capture;
 use super::expected::{size_sweep, workload_info};
-use super::identified::Identified;
+use super::identify::Identified;
 use super::plan::MeasurementPlan;
 use super::target::LoadTarget;
 use crate::observe::machine;

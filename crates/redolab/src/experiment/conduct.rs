@@ -13,10 +13,12 @@ use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
 use super::floor::{self, Allowed, FloorGround};
-use super::identified::{Identified, IdentifiedTarget};
+use super::identified::IdentifiedTarget;
+use super::identify::Identified;
 use super::judge::judge;
 use super::limits::ServersToMake;
 use super::load::CommitApi;
+use super::managed::ServerPlace;
 use super::neighbours;
 use super::placement;
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
@@ -160,7 +162,7 @@ fn extent(target: &Identified) -> Extent {
         logs: 1,
         rounds: 1,
         raw: path.is_some_and(|t| t.place.is_device()),
-        servers: ServersToMake::of(target.server()),
+        servers: ServersToMake::of(target.server().map(ServerPlace::making_bytes)),
     }
 }
 
@@ -360,7 +362,13 @@ fn make_log(
     let mut setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
-    let (placed, beside) = background::place(&setup.log, &cancel)?;
+    let log = &setup.log;
+    let (placed, beside) = background::place(
+        &log.background,
+        log.shape.file_bytes,
+        log.footprint_bytes(),
+        &cancel,
+    )?;
     setup.background = placed;
     let (log, folders) = match site {
         Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,

@@ -2,7 +2,6 @@
 //! `--max-write` did to it.
 
 use measure::run::{Row, RowCondition, Validity};
-use measure::words::label;
 
 /// The lab's own lateness may make up this share of an open loop's latencies, and of the time in
 /// which sessions had a backlog, percent: more, and the figures are as much the lab's as the log's.
@@ -44,7 +43,7 @@ pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
     let condition = row.condition.as_ref().map(RowCondition::in_words);
     let condition = condition.unwrap_or_default();
     let jobs = measure::words::jobs(row.jobs);
-    let name = format!("{} with {jobs}{condition}", label(row));
+    let name = format!("{} with {jobs}{condition}", row.label());
     if let Some(detail) = late(row) {
         validity.add("generator_late", false, format!("{name}: {detail}"));
     }

@@ -36,6 +36,7 @@ pub mod fits;
 pub(crate) mod fixture;
 pub mod floor;
 mod identified;
+mod identify;
 pub mod judge;
 pub mod ladder;
 pub mod limits;

@@ -107,7 +107,9 @@ pub(super) fn prepare_each(
         })?,
     };
     if !plan.rows.is_empty() {
-        limits.lines.extend(plan.log.background.lines(&plan.log));
+        limits
+            .lines
+            .extend(plan.log.background.lines(plan.log.footprint_bytes()));
     }
     limits.lines.extend(capped(&plan.rows));
     let each = plans.iter().map(|plan| {

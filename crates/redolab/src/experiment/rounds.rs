@@ -15,9 +15,11 @@ use super::conduct::{
 use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
-use super::identified::{Identified, IdentifiedTarget};
+use super::identified::IdentifiedTarget;
+use super::identify::Identified;
 use super::judge::judge;
 use super::limits::ServersToMake;
+use super::managed::ServerPlace;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare_each};
 use super::rows::{RowRunner, lab_overhead, time_of};
@@ -98,7 +100,12 @@ pub fn conduct_rounds(
         logs: 1,
         rounds: plan.rounds,
         raw: paths().any(|target| target.place.is_device()),
-        servers: ServersToMake::of(identified.iter().filter_map(|(_, target)| target.server())),
+        servers: ServersToMake::of(
+            identified
+                .iter()
+                .filter_map(|(_, target)| target.server())
+                .map(ServerPlace::making_bytes),
+        ),
     };
     let prepared = prepare_each(&plans, extent)?;
     check_shared_rooms(&prepared, &identified)?;

@@ -4,7 +4,7 @@ pub use super::failed::Failed;
 
 use super::find::Input;
 use super::parallel;
-use super::redacted::RedactedReader;
+use super::redacted::{RedactedReader, learn_file};
 use super::unpack::Unpacked;
 use super::waiting::Waiting;
 use crate::signals::Interrupt;
@@ -77,6 +77,35 @@ pub struct FedFile {
     cut: Option<String>,
     /// Bytes that it gave, unpacked.
     given: u64,
+}
+
+/// Learns the names of files, before any of them is given on. Files that cannot be read are left
+/// to the reading that follows, which reports why.
+///
+/// # Errors
+/// Standard input or a pipe, which can be read only once, or an interruption.
+pub fn learn(inputs: &[Input], feeding: &mut Feeding<'_>) -> Result<(), Failed> {
+    for input in inputs {
+        let kind = std::fs::metadata(&input.path).map(|found| found.is_file());
+        if input.path.as_os_str() == "-" || kind.is_ok_and(|is_file| !is_file) {
+            return Err(Failed::Open(
+                "--redact names: files are read twice, to learn the names first; standard input \
+                 and pipes can be read only once: write them to a file"
+                    .to_owned(),
+            ));
+        }
+        let unpacked = match feeding.open(input) {
+            Ok(unpacked) => unpacked,
+            Err(Failed::Interrupted) => return Err(Failed::Interrupted),
+            Err(_) => continue,
+        };
+        let Some(redactor) = &mut feeding.redactor else {
+            return Ok(());
+        };
+        let path = input.path.display().to_string();
+        learn_file(unpacked, &path, redactor, feeding.interrupt)?;
+    }
+    Ok(())
 }
 
 /// Reads a file into the import.

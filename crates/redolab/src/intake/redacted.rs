@@ -5,8 +5,7 @@
 //! recognised in it.
 
 use super::failed::Failed;
-use super::feed::Feeding;
-use super::find::Input;
+use crate::signals::Interrupt;
 use evidence::redact::Redactor;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
@@ -153,39 +152,24 @@ fn not_text() -> io::Error {
     )
 }
 
-/// Learns the names of files, before any of them is given on. Files that cannot be read are left
-/// to the reading that follows, which reports why.
+/// Learns the names of a file, before any file is given on. What cannot be read is left to the
+/// reading that follows, which reports why.
 ///
 /// # Errors
-/// Standard input or a pipe, which can be read only once, or an interruption.
-pub fn learn(inputs: &[Input], feeding: &mut Feeding<'_>) -> Result<(), Failed> {
-    for input in inputs {
-        let kind = std::fs::metadata(&input.path).map(|found| found.is_file());
-        if input.path.as_os_str() == "-" || kind.is_ok_and(|is_file| !is_file) {
-            return Err(Failed::Open(
-                "--redact names: files are read twice, to learn the names first; standard input \
-                 and pipes can be read only once: write them to a file"
-                    .to_owned(),
-            ));
-        }
-        let unpacked = match feeding.open(input) {
-            Ok(unpacked) => unpacked,
-            Err(Failed::Interrupted) => return Err(Failed::Interrupted),
-            Err(_) => continue,
-        };
-        let interrupt = feeding.interrupt;
-        let Some(redactor) = &mut feeding.redactor else {
-            return Ok(());
-        };
-        redactor.begin();
-        let path = input.path.display().to_string();
-        redactor.file(&path);
-        let mut lines = Lines::new(unpacked);
-        while let Ok(Some(line)) = lines.next() {
-            redactor.learn(apart(line).0);
-            if interrupt.requested() {
-                return Err(Failed::Interrupted);
-            }
+/// An interruption.
+pub fn learn_file(
+    from: impl Read,
+    path: &str,
+    redactor: &mut Redactor,
+    interrupt: &Interrupt,
+) -> Result<(), Failed> {
+    redactor.begin();
+    redactor.file(path);
+    let mut lines = Lines::new(from);
+    while let Ok(Some(line)) = lines.next() {
+        redactor.learn(apart(line).0);
+        if interrupt.requested() {
+            return Err(Failed::Interrupted);
         }
     }
     Ok(())

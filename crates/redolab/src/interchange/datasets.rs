@@ -58,10 +58,7 @@ impl Table {
     fn row(&mut self, source: &ExportSource<'_>, number: usize, row: &Row) {
         let created: Option<jiff::Timestamp> = source.run.created.parse().ok();
         self.utc_us("created_utc_us", created.map(|t| t.as_microsecond()));
-        self.text(
-            "origin",
-            Some(measure::words::origin(source.run.origin).to_owned()),
-        );
+        self.text("origin", Some(source.run.origin.word().to_owned()));
         self.count("row", Some(number as u64));
         self.text("workload", Some(row.workload.clone()));
         self.count("jobs", Some(u64::from(row.jobs)));

@@ -63,7 +63,7 @@ fn heading(run: &Run, series: &str) -> String {
     let name = measure::words::sanitize::line(&format!(
         "redolab run {} ({}): {series}, nanoseconds",
         run.run_id,
-        measure::words::origin(run.origin)
+        run.origin.word()
     ));
     format!(
         "#[{name}]\n#[Histogram log format version 1.3]\n\

@@ -51,7 +51,7 @@ impl<'a> From<&'a Entry> for Line<'a> {
             state: state(entry.state),
             detail: &entry.detail,
             created: summary.map(|s| s.created.as_str()),
-            origin: summary.map(|s| words::origin(s.origin)),
+            origin: summary.map(|s| s.origin.word()),
             target_kind: summary.map(|s| s.target.0.as_str()),
             target_path: summary.map(|s| s.target.1.as_str()),
             workloads: summary.map(|s| s.workloads.as_slice()),

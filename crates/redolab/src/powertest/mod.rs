@@ -27,6 +27,7 @@ pub mod judge;
 mod keep;
 mod left;
 pub mod messages;
+mod order;
 mod pressure;
 mod raw;
 mod records;
@@ -37,9 +38,10 @@ mod verify;
 mod write;
 
 pub use cut::PowerSwitch;
+pub use order::{PlantedWriterBug, RawWrites, WriteOrder, WrittenUntil};
 pub use serve::{ServeOrder, serve};
 pub use verify::{VerifyOrder, verify};
-pub use write::{PlantedWriterBug, RawWrites, WriteOrder, WrittenUntil, write};
+pub use write::write;
 
 use crate::store::StoreError;
 

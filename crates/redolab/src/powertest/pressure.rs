@@ -2,7 +2,7 @@
 //! never flushed, so that the kernel's own writes reach the device between those of the test.
 
 use super::folder::PRESSURE;
-use super::write::StopFlags;
+use super::order::StopFlags;
 use crate::folder::Folder;
 use std::os::unix::fs::FileExt;
 

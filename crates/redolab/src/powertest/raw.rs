@@ -7,8 +7,8 @@
 use super::PowerTestError;
 use super::acks::{AckQueue, AckRequests};
 use super::messages::{PowerAck, PowerRequest, RawFileShape};
+use super::order::{PlantedWriterBug, StopFlags};
 use super::records::{SECTOR, SectorName, TestId, hash};
-use super::write::{PlantedWriterBug, StopFlags};
 use crate::folder::Folder;
 use device::SyncMethod;
 use measure::workload::split_mix;

@@ -6,8 +6,8 @@
 use super::PowerTestError;
 use super::acks::{AckQueue, AckRequests};
 use super::messages::{PowerAck, PowerRequest};
+use super::order::{PlantedWriterBug, StopFlags};
 use super::records::{TestId, hash, record};
-use super::write::{PlantedWriterBug, StopFlags};
 use redo::{CommitMode, Log, Rba, Session};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -3,10 +3,9 @@
 //!
 //! Invariant: a server that does not answer ends nothing; what it did not answer is unknown.
 
-use super::measured::SETTLED_NS;
 use super::server::{ServerGrown, ServerTally};
 use super::tally::WatchTally;
-use super::watching::{Watching, mono_ns};
+use super::watching::{SETTLED_NS, Watching, mono_ns};
 use crate::experiment::Failure;
 use drivers::collect::ReadServer;
 use measure::driver::DriverError;

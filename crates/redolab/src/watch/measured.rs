@@ -5,7 +5,7 @@ use super::asked::{SessionCount, counted, grown};
 use super::plan::WatchPlan;
 use super::subject::Subject;
 use super::tally::{SeenEvents, WATCHED_ROW, WatchTally, WatchedSecond};
-use super::watching::{Watching, mono_ns};
+use super::watching::{SETTLED_NS, Watching, mono_ns};
 use crate::experiment::Failure;
 use crate::experiment::console::Console;
 use crate::observe::diskstats::Counters;
@@ -23,8 +23,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const DRAIN: Duration = Duration::from_millis(50);
 /// How often files and processes are looked at, and a line is printed.
 const SECOND: Duration = Duration::from_secs(1);
-/// Events of this age are in the buffers of all processors.
-pub(super) const SETTLED_NS: u64 = 5_000_000;
 
 /// What was seen of a log, when the watching has ended.
 pub(super) struct SeenLog {

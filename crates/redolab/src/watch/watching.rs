@@ -21,6 +21,9 @@ use measure::run::WatchedFacts;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+/// Events of this age are in the buffers of all processors.
+pub(super) const SETTLED_NS: u64 = 5_000_000;
+
 /// How often it is looked how the files are opened, in seconds.
 const OPENED_EVERY: u32 = 5;
 

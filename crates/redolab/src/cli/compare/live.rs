@@ -2,10 +2,11 @@
 //! comparison.
 
 use super::super::CommandError;
-use super::super::common::{SafetyArgs, ServerArgs, without_password};
+use super::super::common::{SafetyArgs, without_password};
 use super::super::console::Terminal;
 use super::super::members::{MemberArgs, MembersChoice};
 use super::super::run::RunOptions;
+use super::super::targets::ServerArgs;
 use crate::experiment::conduct_rounds;
 use crate::experiment::plan::{
     LogPlan, MeasurementPlan, MembersPlan, NamedTarget, PlannedTarget, RoundsPlan,

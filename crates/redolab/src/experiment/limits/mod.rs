@@ -228,7 +228,10 @@ fn making_bytes(wanted: &Wanted<'_>) -> u64 {
     let journal = (u64::from(wanted.log.shape.groups) + OTHER_FILES) * REGISTER_BYTES * nodes;
     let wipe = if wanted.raw { WIPE_BYTES } else { 0 };
     let one = files.saturating_add(journal + CONTROL_BYTES + wipe);
-    let beside = wanted.log.background.making_bytes(wanted.log);
+    let beside = wanted
+        .log
+        .background
+        .making_bytes(wanted.log.footprint_bytes());
     one.saturating_add(beside).saturating_mul(wanted.logs)
 }
 

@@ -10,7 +10,6 @@ use super::needs::kept_of;
 use crate::budget::Budget;
 use crate::experiment::Failure;
 use crate::experiment::doubt::least_commits;
-use crate::experiment::managed::ServerPlace;
 use crate::experiment::row::Spec;
 use crate::safety::Refusal;
 use crate::signals::Interrupt;
@@ -40,15 +39,15 @@ pub(crate) struct ServersToMake {
 }
 
 impl ServersToMake {
-    /// At these places.
-    pub(in crate::experiment) fn of<'a>(
-        places: impl IntoIterator<Item = &'a ServerPlace>,
-    ) -> ServersToMake {
+    /// Each of which writes so many bytes while it is made.
+    pub(crate) fn of(making_bytes: impl IntoIterator<Item = u64>) -> ServersToMake {
         let none = ServersToMake::default();
-        places.into_iter().fold(none, |all, place| ServersToMake {
-            count: all.count + 1,
-            making_bytes: all.making_bytes.saturating_add(place.making_bytes()),
-        })
+        making_bytes
+            .into_iter()
+            .fold(none, |all, bytes| ServersToMake {
+                count: all.count + 1,
+                making_bytes: all.making_bytes.saturating_add(bytes),
+            })
     }
 
     /// The needs of rows where they run on servers, too.
