@@ -28,8 +28,14 @@ fn main() -> Result<(), AnyError> {
         let version = std::env::args().nth(2).ok_or(USAGE)?;
         let commits: u32 = std::env::args().nth(3).ok_or(USAGE)?.parse()?;
         return match version.as_str() {
-            "old" => count(old::open(side::Place::Null, side::Writer::Inline, false)?, commits),
-            _ => count(new::open(side::Place::Null, side::Writer::Inline, false)?, commits),
+            "old" => count(
+                old::open(side::Place::Null, side::Writer::Inline, false)?,
+                commits,
+            ),
+            _ => count(
+                new::open(side::Place::Null, side::Writer::Inline, false)?,
+                commits,
+            ),
         };
     }
     let parent = PathBuf::from(args.next().ok_or(USAGE)?);

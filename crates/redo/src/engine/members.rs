@@ -222,12 +222,11 @@ impl Log {
         let mut lost = lost.into_iter();
         let mut make = |member: usize, info: &ControlInfo, copy: &CopyTo<'_>| {
             let directory = lost.next().expect("as many places as lost members");
-            let made = create::make_member(&directory, info, method, |files| {
-                check_fit(&info.geometry, &files.caps(), 1, directory.path())?;
-                let data: Arc<dyn LogDevice> = Arc::new(files.clone());
-                copy(&data, directory.path())
-            })?;
             let path = directory.path().to_owned();
+            let made = create::make_member(&directory, info, method, |files| {
+                check_fit(&info.geometry, &files.caps(), 1, &path)?;
+                copy(&(Arc::new(files.clone()) as Arc<dyn LogDevice>), &path)
+            })?;
             paths[member].clone_from(&path);
             files.push((member, made.files.clone()));
             let mut given = GivenMember {

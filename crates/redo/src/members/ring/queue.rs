@@ -74,15 +74,6 @@ pub(super) fn lock(shared: &Shared) -> MutexGuard<'_, Option<Core>> {
 }
 
 impl Core {
-    /// Rings `bell` for the log writer when the disk is given up. Whether nothing is under way.
-    fn keep_up(&mut self, bell: &Doorbell) -> bool {
-        self.pump();
-        if self.is_given_up() {
-            bell.ring();
-        }
-        self.is_idle()
-    }
-
     fn submit_one(&mut self, op: Op, region: &Region) {
         self.submitted += 1;
         let number = self.submitted;
@@ -407,9 +398,13 @@ impl RingQueue {
             true => {
                 let (shared, bell) = (Arc::clone(&ring.shared), Arc::clone(&bell));
                 let look = move || {
-                    lock(&shared)
-                        .as_mut()
-                        .is_none_or(|core| core.keep_up(&bell))
+                    lock(&shared).as_mut().is_none_or(|core| {
+                        core.pump();
+                        if core.is_given_up() {
+                            bell.ring();
+                        }
+                        core.is_idle()
+                    })
                 };
                 Some(Keeper::start(look)?)
             }
