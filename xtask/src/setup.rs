@@ -49,6 +49,17 @@ const TOOLS: &[Tool] = &[
         "power cuts by file-system shutdown",
     ),
     tool(&["mkfs.btrfs"], "btrfs-progs", "the log on btrfs"),
+    tool(
+        &["mkfs.vfat"],
+        "dosfstools",
+        "what a raw device carries: FAT",
+    ),
+    tool(
+        &["cryptsetup"],
+        "cryptsetup-bin",
+        "what a raw device carries: LUKS",
+    ),
+    tool(&["iostat"], "sysstat", "the script that collects iostat"),
     tool(&["losetup"], "mount", "everything on loop devices"),
     tool(&["mount"], "mount", "everything on loop devices"),
     tool(

@@ -6,21 +6,31 @@
 //! it came, and each renderer makes it harmless.
 
 mod bytes;
+pub mod columns;
 mod explain;
 mod floor;
+mod members;
 mod nodes;
+mod probe;
+mod row_cells;
 mod slow_writes;
 mod tproc_c;
 mod waits;
+mod watched;
 mod workers;
 
 pub use bytes::bytes;
+pub use columns::rows;
 pub use explain::explained_latency;
 pub use floor::{floor, placement};
+pub use members::members;
 pub use nodes::nodes;
+pub use probe::probe;
+pub use row_cells::cell;
 pub use slow_writes::{slow_writes, utc_time, warnings};
 pub use tproc_c::{conditions, tproc_c};
 pub use waits::{other_waits, waits};
+pub use watched::watched;
 pub use workers::workers;
 
 use measure::run::WaitStats;
@@ -67,6 +77,8 @@ pub struct ColumnHeading {
     pub name: Cow<'static, str>,
     /// The unit of its figures; empty for texts, counts and shares.
     pub unit: &'static str,
+    /// What its figures are; empty where the section says it.
+    pub meaning: &'static str,
     /// What the column is for.
     pub role: ColumnRole,
 }
@@ -88,6 +100,7 @@ pub const fn label(name: &'static str) -> ColumnHeading {
     ColumnHeading {
         name: Cow::Borrowed(name),
         unit: "",
+        meaning: "",
         role: ColumnRole::Label,
     }
 }
@@ -98,6 +111,7 @@ pub const fn figure(name: &'static str, unit: &'static str) -> ColumnHeading {
     ColumnHeading {
         name: Cow::Borrowed(name),
         unit,
+        meaning: "",
         role: ColumnRole::Figure,
     }
 }
@@ -108,6 +122,7 @@ pub const fn detail(name: &'static str, unit: &'static str) -> ColumnHeading {
     ColumnHeading {
         name: Cow::Borrowed(name),
         unit,
+        meaning: "",
         role: ColumnRole::Detail,
     }
 }
@@ -173,6 +188,18 @@ impl Shown {
     #[must_use]
     pub fn ns(value: Option<u64>) -> Shown {
         value.map(|ns| Shown::Ns(ns as f64)).into()
+    }
+
+    /// For a program: all digits; empty for what is not known.
+    #[must_use]
+    pub fn exact(&self) -> String {
+        match self {
+            Shown::Text(words) => words.clone(),
+            Shown::Count(n) | Shown::Bytes(n) => n.to_string(),
+            Shown::Number(x) | Shown::Share(x) | Shown::Ns(x) if x.is_finite() => x.to_string(),
+            Shown::Missing | Shown::Number(_) | Shown::Share(_) | Shown::Ns(_) => String::new(),
+            Shown::Range(..) | Shown::Estimate(_) => self.words(""),
+        }
     }
 
     /// The cell in words, in the unit of its column.

@@ -5,10 +5,12 @@
 //! has a value for is left out unless it was named; all times of the default view have one unit,
 //! which its headings name.
 
-use super::cells::{RowCell, cell, real};
+use super::row_cells::cell;
+use super::{AccountTable, Body, ColumnHeading, ColumnRole, Section, Shown};
 use measure::catalogue::{self, COMMIT_LATENCY, Metric};
 use measure::run::{Row, Run};
 use measure::words::sanitize;
+use measure::workload::TPROC_C_NOTICE;
 
 /// The columns that a view shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +94,7 @@ pub struct RowColumn {
     /// Heading; lines are separated by `\n`.
     pub heading: String,
     /// What the rows have.
-    pub cells: Vec<String>,
+    pub cells: Vec<Shown>,
     /// Aligned to the left.
     pub is_text: bool,
 }
@@ -193,11 +195,11 @@ pub fn grid(run: &Run, columns: &Columns) -> RowTable {
 }
 
 fn has_figures(column: &RowColumn) -> bool {
-    column.cells.iter().any(|cell| cell != "-")
+    column.cells.iter().any(|cell| *cell != Shown::Missing)
 }
 
 fn catalogue_column(run: &Run, metric: &Metric) -> RowColumn {
-    let value = |row| cell(row, metric.key).unwrap_or(RowCell::Missing).short();
+    let value = |row| cell(row, metric.key).unwrap_or(Shown::Missing);
     RowColumn {
         key: metric.key,
         group: &[],
@@ -221,7 +223,7 @@ impl TimeUnit {
     fn of(run: &Run, keys: &[&str]) -> TimeUnit {
         let means = run.rows.iter().flat_map(|row| {
             let mean = |key: &&str| match cell(row, key) {
-                Some(RowCell::Real(ms)) => Some(ms),
+                Some(Shown::Number(ms)) => Some(ms),
                 _ => None,
             };
             keys.iter().filter_map(mean)
@@ -239,10 +241,10 @@ impl TimeUnit {
         }
     }
 
-    fn shown(self, cell: &RowCell) -> String {
+    fn shown(self, cell: Shown) -> Shown {
         match (self, cell) {
-            (TimeUnit::Microseconds, RowCell::Real(ms)) => real(ms * 1e3),
-            _ => cell.short(),
+            (TimeUnit::Microseconds, Shown::Number(ms)) => Shown::Number(ms * 1e3),
+            (_, cell) => cell,
         }
     }
 }
@@ -280,7 +282,7 @@ fn usual(run: &Run) -> RowTable {
     if run.rows.iter().any(|row| row.nodes > 1) {
         want("nodes", NO_GROUP, "Nodes");
     }
-    if analysis::has_jobs(run) {
+    if crate::has_jobs(run) {
         want("jobs", NO_GROUP, "Jobs");
     }
     want("threads", NO_GROUP, "Threads");
@@ -323,9 +325,9 @@ fn usual_column(
     let metric = catalogue::all().find(|m| m.key == key)?;
     let is_text = key == "workload";
     let value = |row: &Row| match (is_text, group.is_empty()) {
-        (true, _) => row.label(),
-        (false, true) => cell(row, metric.key).unwrap_or(RowCell::Missing).short(),
-        (false, false) => unit.shown(&cell(row, metric.key).unwrap_or(RowCell::Missing)),
+        (true, _) => Shown::Text(row.label()),
+        (false, true) => cell(row, metric.key).unwrap_or(Shown::Missing),
+        (false, false) => unit.shown(cell(row, metric.key).unwrap_or(Shown::Missing)),
     };
     Some(RowColumn {
         key: metric.key,
@@ -336,9 +338,65 @@ fn usual_column(
     })
 }
 
+/// The rows of a run in the columns of study 003, as far as there are figures.
+#[must_use]
+pub fn rows(run: &Run) -> Section {
+    let grid = grid(run, &Columns::Study);
+    let heading = |column: &RowColumn| {
+        let metric = catalogue::all().find(|metric| metric.key == column.key);
+        let (name, unit, meaning) = metric.map_or(("", "", ""), |metric| {
+            (metric.heading, unit_below(metric), metric.definition)
+        });
+        let role = match column.is_text {
+            true => ColumnRole::Label,
+            false => ColumnRole::Figure,
+        };
+        ColumnHeading {
+            name: name.into(),
+            unit,
+            meaning,
+            role,
+        }
+    };
+    let cells = |at: usize| grid.columns.iter().map(move |of| of.cells[at].clone());
+    let lines: Vec<Vec<Shown>> = (0..run.rows.len()).map(|at| cells(at).collect()).collect();
+    let mut body = match lines.is_empty() {
+        true => vec![Body::Text(
+            "No row was completed: there are no figures to show.".to_owned(),
+        )],
+        false => vec![Body::Table(AccountTable {
+            columns: grid.columns.iter().map(heading).collect(),
+            lines,
+        })],
+    };
+    if run.rows.iter().any(|row| row.tproc_c.is_some()) {
+        body.push(Body::Text(TPROC_C_NOTICE.to_owned()));
+    }
+    Section {
+        id: "rows",
+        title: "Rows".to_owned(),
+        about: "One row for each workload and number of jobs, in the columns of study 003 and its \
+                units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file \
+                sync is the part of it that waits for the log."
+            .to_owned(),
+        body,
+    }
+}
+
+/// A metric's unit, where its heading doesn't carry it.
+fn unit_below(metric: &Metric) -> &'static str {
+    const CARRIED: [&str; 8] = ["%", "ms", "s", "tps", "rbps", "IOPS", "MBps", "kBpt"];
+    let last = metric.heading.rsplit(' ').next().unwrap_or_default();
+    match metric.heading.contains('/') || CARRIED.contains(&last) {
+        true => "",
+        false => metric.unit,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::fixture::clean_run;
 
     #[test]
     fn names_are_keys_and_unknown_ones_are_answered() {
@@ -370,16 +428,15 @@ mod tests {
 
     #[test]
     fn short_times_are_in_microseconds_all_of_them() {
-        let mut run = crate::output::table::tests::run();
+        let mut run = clean_run();
         let heading = |run: &Run| grid(run, &Columns::Usual).columns[3].group[0];
         assert_eq!(heading(&run), "log file sync (ms)");
         for row in &mut run.rows {
+            row.waits.clear();
             row.log_file_sync_ms = Some(0.0123);
         }
         assert_eq!(heading(&run), "log file sync (µs)");
-        assert_eq!(
-            grid(&run, &Columns::Usual).columns[3].cells,
-            ["12.3", "12.3"]
-        );
+        let cells = &grid(&run, &Columns::Usual).columns[3].cells;
+        assert_eq!(cells[0].words(""), "12.3");
     }
 }

@@ -7,11 +7,11 @@
 use super::cases::{Concern, concern};
 use super::escape::esc;
 use super::{differences, first, forest, judged, reasons, winner};
+use crate::account::columns::{self, Columns, RowColumn};
 use crate::compare::decision::has_few_rounds;
-use crate::format::{self, count, digits, latency};
-use crate::rows::{commit_wait_of, redo_mbps, write_of};
+use crate::format::{self, count};
 use measure::comparison::Comparison;
-use measure::run::{Row, Run};
+use measure::run::{Run, problems};
 use measure::words::markdown as escape;
 use std::fmt::Write;
 
@@ -27,7 +27,8 @@ pub(super) fn block(markdown: &str) -> String {
     lines.join("\n")
 }
 
-pub(super) fn of(run: &Run) -> String {
+/// The run, its rows in `columns`; `verbose` also has what findings record.
+pub(super) fn of(run: &Run, columns: &Columns, verbose: bool) -> String {
     let mut out = String::with_capacity(4096);
     let answer = match (&run.verdict, run.imported.is_some()) {
         (Some(verdict), false) => format!(" {}", verdict.answer.word().to_uppercase()),
@@ -39,8 +40,14 @@ pub(super) fn of(run: &Run) -> String {
         let _ = writeln!(out, "- {}", text(&line));
     }
     let _ = writeln!(out);
-    table(run, &mut out);
-    for of in [Concern::Decide, Concern::Watch, Concern::Fine] {
+    table(run, columns, &mut out);
+    let shown = [
+        Concern::Decide,
+        Concern::Watch,
+        Concern::Fine,
+        Concern::Record,
+    ];
+    for of in shown.into_iter().take(if verbose { 4 } else { 3 }) {
         findings(run, of, &mut out);
     }
     not_judged(run, &mut out);
@@ -57,7 +64,7 @@ pub(super) fn of(run: &Run) -> String {
 
 /// The need, where a run was measured, how the log was written, its label and tags: a line for
 /// each.
-pub(super) fn facts(run: &Run) -> Vec<String> {
+fn facts(run: &Run) -> Vec<String> {
     let fact = |(label, words, details): (&str, String, String)| match details.as_str() {
         "" => format!("{label}: {words}"),
         details => format!("{label}: {words} ({details})"),
@@ -81,13 +88,13 @@ fn summary_of(run: &Run) -> &str {
 }
 
 fn summary(run: &Run, out: &mut String) {
-    let invalidating = run.validity.problems.iter().find(|p| p.invalidates);
-    if let Some(problem) = invalidating {
-        let _ = writeln!(
-            out,
-            "**INVALID: do not use these figures.** {}\n",
-            text(&problem.detail)
-        );
+    let all = problems::each_once(&run.validity.problems).into_iter();
+    let wrong = all.filter(|problem| problem.invalidates);
+    let wrong = wrong.map(|problem| text(&format!("{}: {}", problem.id, problem.detail)));
+    let wrong: Vec<String> = wrong.take(FINDINGS_MAX).collect();
+    if !wrong.is_empty() {
+        let wrong = wrong.join("; ");
+        let _ = writeln!(out, "**INVALID: do not use these figures.** {wrong}\n");
     } else if let Some(problem) = run.validity.problems.first()
         && !summary_of(run).contains(&problem.detail)
     {
@@ -245,62 +252,40 @@ fn matrix(c: &Comparison, out: &mut String) {
     }
 }
 
-/// A column: heading and cell.
-type Column = (&'static str, fn(&Row) -> Option<String>);
-
-fn ns(value: Option<u64>) -> Option<String> {
-    value.map(|ns| latency(ns as f64))
-}
-
-const JOBS: &str = "Jobs";
-const COLUMNS: [Column; 12] = [
-    (JOBS, |r| {
-        Some(r.jobs).filter(|n| *n > 0).map(|n| n.to_string())
-    }),
-    ("Commits/s", |r| r.commit_throughput_tps.map(digits)),
-    ("Log file sync mean", |r| {
-        commit_wait_of(r).map(|w| latency(w.mean_ns))
-    }),
-    ("p50", |r| ns(commit_wait_of(r)?.p50_ns)),
-    ("p99", |r| ns(commit_wait_of(r)?.p99_ns)),
-    ("p99.9", |r| ns(commit_wait_of(r)?.p999_ns)),
-    ("max", |r| ns(Some(commit_wait_of(r)?.max_ns))),
-    ("Log file parallel write mean", |r| {
-        write_of(r).map(|w| latency(w.mean_ns))
-    }),
-    ("p99", |r| ns(write_of(r)?.p99_ns)),
-    ("Redo MB/s", |r| redo_mbps(r).map(digits)),
-    ("Commits/write", |r| Some(digits(r.commits_per_write()?))),
-    ("CPU busy %", |r| r.processors().cpu_busy_pct.map(digits)),
-];
-
-fn table(run: &Run, out: &mut String) {
-    let known = |column: &&Column| run.rows.iter().any(|row| (column.1)(row).is_some());
-    let has_jobs = crate::rows::has_jobs(run);
-    let is_shown = |column: &&Column| has_jobs || column.0 != JOBS;
-    let columns: Vec<&Column> = COLUMNS.iter().filter(known).filter(is_shown).collect();
-    if run.rows.is_empty() || columns.len() < 2 {
+/// The rows in the columns of a view, a heading in one line each.
+fn table(run: &Run, columns: &Columns, out: &mut String) {
+    let grid = columns::grid(run, columns);
+    if run.rows.is_empty() || grid.columns.len() < 2 {
         return;
     }
-    let heads: String = columns
-        .iter()
-        .map(|(head, _)| format!(" {head} |"))
-        .collect();
-    let rules = " ---: |".repeat(columns.len());
-    let _ = writeln!(out, "| Workload |{heads}\n| :--- |{rules}");
-    for row in run.rows.iter().take(ROWS_MAX) {
-        let cell = |column: &&Column| {
-            let cell = (column.1)(row).unwrap_or_else(|| "–".to_owned());
-            format!(" {cell} |")
-        };
-        let cells: String = columns.iter().map(cell).collect();
-        let _ = writeln!(out, "| {} |{cells}", text(&row.workload));
+    let heading = |column: &RowColumn| {
+        let own = column
+            .heading
+            .replace(" \n", " ")
+            .replace("\n/", "/")
+            .replace('\n', " ");
+        match column
+            .group
+            .first()
+            .and_then(|group| group.rsplit_once(" ("))
+        {
+            Some((group, unit)) => format!(" {group} {own} ({unit} |"),
+            None => format!(" {own} |"),
+        }
+    };
+    let heads: String = grid.columns.iter().map(heading).collect();
+    let rules = " ---: |".repeat(grid.columns.len() - 1);
+    let _ = writeln!(out, "|{heads}\n| :--- |{rules}");
+    for at in 0..run.rows.len().min(ROWS_MAX) {
+        let cell = |column: &RowColumn| format!(" {} |", text(&column.cells[at].words("")));
+        let cells: String = grid.columns.iter().map(cell).collect();
+        let _ = writeln!(out, "|{cells}");
     }
     if run.rows.len() > ROWS_MAX {
         let more = count((run.rows.len() - ROWS_MAX) as u64);
         let _ = writeln!(out, "\n{more} more rows are in the run.");
     }
-    let _ = writeln!(out);
+    let _ = writeln!(out, "\n{}\n", text(&grid.units));
 }
 
 fn findings(run: &Run, of: Concern, out: &mut String) {

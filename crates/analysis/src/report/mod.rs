@@ -41,7 +41,6 @@ mod section;
 mod series;
 mod svg;
 mod sweep;
-mod tables;
 mod target;
 mod ticks;
 mod tiles;
@@ -52,7 +51,7 @@ mod zoom;
 
 pub use data::ReportData;
 
-use crate::account;
+use crate::account::{self, columns::Columns};
 use escape::esc;
 use measure::run::{Origin, Run};
 use page::{Page, Section};
@@ -66,17 +65,11 @@ pub fn html(run: &Run, data: &ReportData) -> String {
     page(run, data).html()
 }
 
-/// The answer, figures and findings of a run as Markdown, for a ticket.
+/// The answer, figures and findings of a run as Markdown, for a ticket: its rows in `columns`, and
+/// where `verbose` also what findings record.
 #[must_use]
-pub fn markdown(run: &Run) -> String {
-    markdown::of(run)
-}
-
-/// What is above the figures of a run in Markdown: its need, host, device, volume, log, label and
-/// tags; a line for each, not escaped.
-#[must_use]
-pub fn facts(run: &Run) -> Vec<String> {
-    markdown::facts(run)
+pub fn markdown(run: &Run, columns: &Columns, verbose: bool) -> String {
+    markdown::of(run, columns, verbose)
 }
 
 /// A comparison as Markdown, for a ticket.
@@ -123,7 +116,7 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
         },
         main: Vec::new(),
         sections,
-        markdown: markdown::of(run),
+        markdown: markdown::of(run, &Columns::Usual, false),
         footer: footer(run),
     }
 }
@@ -135,9 +128,11 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         target::stack(run),
         account::floor(run).and_then(of),
         account::placement(run).and_then(of),
-        target::probe(run),
+        account::probe(run).and_then(of),
+        account::members(run).and_then(of),
+        account::watched(run).and_then(of),
         account::explained_latency(run).and_then(of),
-        tables::rows(run),
+        of(account::rows(run)),
         account::tproc_c(run).and_then(of),
         account::bytes(run).and_then(of),
         figures::load(run),

@@ -13,6 +13,8 @@ use measure::run::Run;
 
 /// Most lines of a table.
 const LINES_MAX: usize = 400;
+/// A table with more columns has small figures on paper.
+const WIDE: usize = 12;
 
 /// The section, with the origin of its figures.
 pub(super) fn of(section: account::Section, run: &Run) -> Option<Section> {
@@ -37,15 +39,19 @@ fn markup(part: &Body) -> Markup {
     }
 }
 
+fn words_or_none(words: &str) -> Option<&str> {
+    (!words.is_empty()).then_some(words)
+}
+
 fn table(of: &AccountTable) -> Markup {
     let left_out = of.lines.len().saturating_sub(LINES_MAX);
     let begins = |at: usize| at == 0 || of.lines[at].first() != of.lines[at - 1].first();
     let words = |column: usize, cell: &Shown| bounded(&cell.words(of.columns[column].unit));
     let class = |heading: &ColumnHeading| (heading.role == ColumnRole::Label).then_some("t");
     html! {
-        div.scroll { table {
+        div.scroll.wide-table[of.columns.len() > WIDE] tabindex="0" role="group" { table {
             thead { tr { @for heading in &of.columns {
-                th class=[class(heading)] {
+                th class=[class(heading)] title=[words_or_none(heading.meaning)] {
                     (heading.name)
                     @if !heading.unit.is_empty() { small { (heading.unit) } }
                 }

@@ -3,12 +3,11 @@
 use super::escape::esc;
 use super::log_options::log_options;
 use super::topic::Topic;
-use super::{Section, entries, origin_tag, pairs};
+use super::{Section, entries, pairs};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
-    DatabaseFacts, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run, TargetFacts,
-    WorkloadInfo,
+    DatabaseFacts, RedoCalibration, RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -214,45 +213,6 @@ fn facts(l: &Layer) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// What the probe found before the log was opened.
-pub(super) fn probe(run: &Run) -> Option<Section> {
-    let probe = &run.target.redo_log()?.probe;
-    if probe.is_empty() {
-        return None;
-    }
-    let rows = probe.iter().take(super::MAX_ENTRIES);
-    let body: String = rows.map(probe_row).collect();
-    let section = Section::html(
-        "probe",
-        "The probe at open",
-        "A short measurement with one durable write at a time. The log uses the sync method and I/O engine for which the product of the medians over the sizes is smallest.",
-        format!(
-            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th>\
-             <th class=\"t\">Engine</th><th>Write</th><th>Writes</th><th>p50<small>ms</small></th>\
-             <th>Mean<small>ms</small></th><th class=\"t\">Remark</th></tr></thead>\
-             <tbody>{body}</tbody></table></div>"
-        ),
-    );
-    section.map(|s| s.tagged(origin_tag(run)))
-}
-
-fn probe_row(row: &ProbeRow) -> String {
-    let ms = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), |ns| format::digits(ns / 1e6));
-    let chosen = row.chosen.then_some("chosen");
-    let remark: Vec<&str> = chosen.into_iter().chain(row.refused.as_deref()).collect();
-    format!(
-        "<tr><th class=\"t\">{}</th><td class=\"t\">{}</td><td>{}</td><td>{}</td><td>{}</td>\
-         <td>{}</td><td class=\"t\">{}</td></tr>",
-        esc(&row.sync_method),
-        esc(&row.io),
-        format::bytes(row.write_bytes),
-        format::count(row.writes),
-        ms(row.p50_ns.map(|ns| ns as f64)),
-        ms(row.mean_ns),
-        esc(&remark.join("; ")),
-    )
 }
 
 /// The shortest and the longest measured time of a row.

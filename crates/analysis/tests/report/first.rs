@@ -1,6 +1,7 @@
 //! The first screen and what leaves the page: what it has to contain, Markdown, figures as files.
 
 use super::fixture::{data_of, evidence_of, judged, page, payloads, row, run_of};
+use analysis::account::columns::Columns;
 use analysis::report;
 use measure::run::Run;
 
@@ -122,7 +123,7 @@ fn evidence_begins_with_its_diagnosis() {
 
 #[test]
 fn markdown_has_the_answer_and_no_text_becomes_markup() {
-    let text = report::markdown(&standard());
+    let text = report::markdown(&standard(), &Columns::Usual, false);
     for part in [
         "live on db1? NO",
         "| LGWR-LAT1 | 8 |",
@@ -132,9 +133,11 @@ fn markdown_has_the_answer_and_no_text_becomes_markup() {
     ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
-    let lines = report::markdown(&judged(run_of("plain"))).lines().count();
+    let lines = report::markdown(&judged(run_of("plain")), &Columns::Usual, false)
+        .lines()
+        .count();
     for payload in payloads() {
-        let text = report::markdown(&judged(run_of(&payload)));
+        let text = report::markdown(&judged(run_of(&payload)), &Columns::Usual, false);
         assert_eq!(text.lines().count(), lines, "{payload:?}");
         let bytes = text.as_bytes();
         let is_bare = |c: u8| {

@@ -7,6 +7,7 @@
 
 use super::compare::comparison_of;
 use super::fixture::{data_of, evidence_of, judged, payloads, row, run_of, structure};
+use analysis::account::columns::Columns;
 use analysis::report::{self, compare};
 use measure::comparison::Comparison;
 use measure::judgement::{NeedQuantity, NeedSource};
@@ -241,7 +242,7 @@ fn no_text_of_a_run_becomes_structure_wherever_it_is() {
 #[test]
 fn notes_of_the_user_are_on_the_first_screen() {
     let mut run = everywhere();
-    let markdown = report::markdown(&run);
+    let markdown = report::markdown(&run, &Columns::Usual, false);
     assert!(
         markdown.contains("- Label: x\n- Tags: price=x\n"),
         "{markdown}"
@@ -249,7 +250,7 @@ fn notes_of_the_user_are_on_the_first_screen() {
     assert_eq!(markdown.matches("Label:").count(), 1);
     assert!(report::html(&run, &data_of(&run)).contains("<dt>Label</dt>"));
     run.notes = RunNotes::default();
-    assert!(!report::markdown(&run).contains("Label"));
+    assert!(!report::markdown(&run, &Columns::Usual, false).contains("Label"));
 }
 
 #[test]

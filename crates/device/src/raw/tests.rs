@@ -200,7 +200,8 @@ fn what_a_device_carries_is_told_and_stays_as_it_is() {
             &["-q", "-F", "-O", "journal_dev"],
             "ext2, ext3 or ext4",
         ),
-        ("mkfs.vfat", &[], "FAT"),
+        ("mkfs.vfat", &["-F", "16"], "FAT"),
+        ("mkfs.vfat", &["-F", "32"], "FAT32"),
         (
             "cryptsetup",
             &[

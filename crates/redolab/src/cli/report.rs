@@ -7,6 +7,7 @@ use super::stored::StoreArgs;
 use crate::output::file::{self, Inputs};
 use crate::output::lines::tell;
 use crate::output::report;
+use analysis::account::columns::Columns;
 use clap::{Args, ValueEnum};
 use measure::words::sanitize;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let (mut run, complete) = store.load_any(&id)?;
     let kind = ReportKind::of(args)?;
     if matches!(kind, ReportKind::Markdown) && args.output.is_none() {
-        print(analysis::report::markdown(&run).as_bytes())?;
+        print(analysis::report::markdown(&run, &Columns::Usual, false).as_bytes())?;
         return Ok(ended(&run, complete));
     }
     let path = args
@@ -62,7 +63,7 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     file::check(&path, &inputs)?;
     let text = match &kind {
         ReportKind::Page => report::html(&store, &mut run),
-        ReportKind::Markdown => analysis::report::markdown(&run),
+        ReportKind::Markdown => analysis::report::markdown(&run, &Columns::Usual, false),
         ReportKind::Figure(figure) => {
             report::figure(&store, &mut run, figure).map_err(|known| no_figure(figure, &known))?
         }

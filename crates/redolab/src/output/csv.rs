@@ -6,8 +6,8 @@
 //! have all their digits, an empty field was not measured. Text that a spreadsheet would run as a
 //! formula is preceded by an apostrophe; numbers never are.
 
-use super::cells::{RowCell, cell};
-use super::columns::Columns;
+use analysis::account::columns::Columns;
+use analysis::account::{Shown, cell};
 use measure::catalogue::{ROW, SERVER, WAITS};
 use measure::run::Run;
 use measure::words::sanitize;
@@ -43,7 +43,7 @@ pub fn write_columns(runs: &[&Run], columns: &Columns, out: &mut dyn Write) -> i
                 run.validity.valid.to_string(),
             ];
             record.extend(keys.iter().map(|key| match cell(row, key) {
-                Some(RowCell::Text(text)) => safe(&text),
+                Some(Shown::Text(text)) => safe(&text),
                 Some(other) => other.exact(),
                 None => String::new(),
             }));

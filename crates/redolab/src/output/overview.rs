@@ -3,12 +3,12 @@
 //! Invariant: every table that is left out without `verbose` is one that repeats figures of the
 //! rows in more detail, or that was measured to choose how to write; a line names where they are.
 
-use super::columns::Columns;
 use super::head::head;
 use super::lines::wrap;
 use super::table::Style;
-use super::{back_end, rows, section, verdict, watched};
+use super::{back_end, rows, section, verdict};
 use analysis::account;
+use analysis::account::columns::Columns;
 use analysis::bytes::has_server;
 use measure::run::Run;
 use measure::words::sanitize;
@@ -36,9 +36,9 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
         };
         parts.push(section::texts([waits], style, view.verbose));
         parts.push(size_sweep(run, style));
-        parts.extend(watched::text(run, style));
         let shows_bytes = view.verbose || has_server(run);
         let sections = [
+            account::watched(run),
             account::workers(run),
             account::nodes(run),
             account::slow_writes(run),
@@ -52,11 +52,12 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
         let sections = [account::floor(run), account::placement(run)];
         parts.push(section::texts(sections, style, view.verbose));
     }
-    parts.push(
-        back_end::text(run, style, view.verbose)
-            .trim_start()
-            .to_owned(),
-    );
+    let sections = [
+        account::probe(run).filter(|_| view.verbose),
+        account::members(run),
+    ];
+    parts.push(section::texts(sections, style, view.verbose));
+    parts.push(back_end::text(run).trim_start().to_owned());
     parts.push(verdict::findings(run, style, view.verbose));
     parts.push(verdict::need_sources(&run.need));
     parts.push(verdict::not_judged(run, style));

@@ -5,10 +5,12 @@
 //! to see them at any width; named columns are never left out. Where nothing limits the width, all
 //! columns are there.
 
-use super::columns::{Columns, RowColumn, RowTable, grid};
 use super::lines::{self, wrap};
 use super::table::Style;
+use analysis::account::Shown;
+use analysis::account::columns::{Columns, RowColumn, RowTable, grid};
 use measure::run::Run;
+use measure::words::sanitize;
 
 /// Blanks between columns, where they fit and where they do not.
 const GAPS: [usize; 2] = [2, 1];
@@ -41,6 +43,10 @@ pub fn rows(run: &Run, columns: &Columns, style: Style) -> String {
     text
 }
 
+fn words(cell: &Shown) -> String {
+    sanitize::line(&cell.words(""))
+}
+
 fn left_out(dropped: &[&str]) -> String {
     let mut names: Vec<String> = dropped
         .iter()
@@ -70,7 +76,9 @@ fn fit(grid: &RowTable, width: usize) -> (Vec<&RowColumn>, usize, Vec<&'static s
         }
         let before = shown.len();
         // How many logs a row adds up is left out only where it is one.
-        shown.retain(|c| c.key != *key || (*key == "nodes" && c.cells.iter().any(|n| n != "1")));
+        shown.retain(|c| {
+            c.key != *key || (*key == "nodes" && c.cells.iter().any(|n| *n != Shown::Count(1)))
+        });
         if shown.len() < before {
             dropped.push(*key);
         }
@@ -86,7 +94,7 @@ fn fit(grid: &RowTable, width: usize) -> (Vec<&RowColumn>, usize, Vec<&'static s
 /// title needs.
 fn widths(shown: &[&RowColumn], gap: usize) -> Vec<usize> {
     let own = |c: &&RowColumn| {
-        let cells = c.cells.iter().map(|cell| lines::width(cell));
+        let cells = c.cells.iter().map(|cell| lines::width(&words(cell)));
         let heading = c.heading.split('\n').map(lines::width);
         cells.chain(heading).max().unwrap_or(0)
     };
@@ -159,7 +167,8 @@ fn draw(shown: &[&RowColumn], gap: usize, frame: bool, rows: usize) -> String {
         text.push_str(&format!("{}\n", "─".repeat(whole)));
     }
     for row in 0..rows {
-        line(&mut text, &mut shown.iter().map(|c| c.cells[row].as_str()));
+        let cells: Vec<String> = shown.iter().map(|c| words(&c.cells[row])).collect();
+        line(&mut text, &mut cells.iter().map(String::as_str));
     }
     text
 }

@@ -5,6 +5,7 @@
 
 use super::lines::wrap;
 use super::table::{Style, draw, fit};
+use super::verdict::LINE_MAX;
 use analysis::account::{AccountTable, Body, ColumnHeading, ColumnRole, Section};
 use measure::words::sanitize;
 
@@ -24,21 +25,17 @@ pub fn texts(
 #[must_use]
 pub fn text(section: &Section, style: Style, about: bool) -> String {
     let mut out = format!("{}\n", sanitize::line(&section.title));
+    let width = style.width.min(LINE_MAX);
     if about {
-        wrap(&mut out, "", &section.about, style.width);
+        wrap(&mut out, "", &section.about, width);
     }
     for part in &section.body {
         match part {
             Body::Table(of) => out.push_str(&table(of, style)),
-            Body::Text(text) => wrap(&mut out, "", text, style.width),
+            Body::Text(text) => wrap(&mut out, "", text, width),
             Body::Facts(facts) => {
                 for (name, cell) in facts {
-                    wrap(
-                        &mut out,
-                        "",
-                        &format!("{name}: {}", cell.words("")),
-                        style.width,
-                    );
+                    wrap(&mut out, "", &format!("{name}: {}", cell.words("")), width);
                 }
             }
         }

@@ -168,7 +168,7 @@ fn markdown_is_a_table_with_the_verdict_above() {
         .out;
     assert_eq!(printed, stored);
     assert!(
-        printed.starts_with("**Verdict: NO, durability: volatile"),
+        printed.starts_with("### ") && printed.contains("\n- Durability: volatile\n"),
         "{printed}"
     );
     let table: Vec<&str> = printed
@@ -186,8 +186,8 @@ fn markdown_is_a_table_with_the_verdict_above() {
         .json();
     for must in [
         "log file sync p99",
-        "**Findings**",
-        "- Against: ",
+        "**Decide**",
+        "*What to do:* ",
         json["run_id"].as_str().expect("an id"),
     ] {
         assert!(printed.contains(must), "{must}: {printed}");

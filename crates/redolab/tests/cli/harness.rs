@@ -461,7 +461,11 @@ impl Mount {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        eprintln!("{at} stays mounted");
+        // Who holds it keeps it, and nobody sees it any more: it goes with the last descriptor.
+        self.mounted = false;
+        if done("umount", &["-l", &at]).is_none() {
+            eprintln!("{at} stays mounted");
+        }
     }
 }
 

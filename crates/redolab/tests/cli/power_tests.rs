@@ -2,6 +2,7 @@
 
 use crate::recording::{Recording, sound_run};
 use analysis::Thresholds;
+use analysis::account::columns::Columns;
 use measure::judgement::{Answer, Durability};
 use measure::power_test::{
     CutEvidence, CutKind, LossClass, MachineState, PowerCycle, PowerTestCounts, PowerTestEvidence,
@@ -10,7 +11,6 @@ use measure::power_test::{
 use measure::run::Run;
 use measure::stack::Stack;
 use redolab::experiment::judge::judge;
-use redolab::output::columns::Columns;
 use redolab::output::overview::{self, View};
 use redolab::output::table::Style;
 

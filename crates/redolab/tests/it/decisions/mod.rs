@@ -7,12 +7,12 @@
 mod draw;
 mod read;
 
+use analysis::account::columns::Columns;
 use analysis::report::{self, ReportData};
 use measure::comparison::{Comparison, ConditionState};
 use measure::judgement::{Answer, Durability};
 use measure::run::Run;
 use read::Answers;
-use redolab::output::columns::Columns;
 use redolab::output::overview::View;
 use redolab::output::table::Style;
 use redolab::output::{comparison, imported, markdown, overview};
@@ -49,7 +49,7 @@ fn read_run<'a>(seed: u64, of: impl Fn(&'static str) -> &'a Run) -> Vec<Read> {
         ),
         (
             "ticket",
-            read::run_of_markdown(&report::markdown(of("ticket"))),
+            read::run_of_markdown(&report::markdown(of("ticket"), &Columns::Usual, false)),
         ),
         (
             "html",
@@ -284,7 +284,7 @@ fn every_output_of_evidence_has_its_weightiest_finding_and_no_verdict() {
             imported::text(&run, style(seed), false),
             serde_json::to_string(&run).expect("JSON"),
             markdown::text(&run, VIEW),
-            report::markdown(&run),
+            report::markdown(&run, &Columns::Usual, true),
             report::html(&run, &ReportData::default()),
         ] {
             let text = read::plain_and_joined(&text);

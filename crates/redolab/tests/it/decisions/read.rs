@@ -101,24 +101,10 @@ pub fn run_of_text(text: &str) -> Answers {
     answers
 }
 
-/// A run's Markdown, of either maker.
+/// A run's Markdown.
 pub fn run_of_markdown(text: &str) -> Answers {
     let mut answers = Answers::new();
-    if let Some(line) = between(text, "**Verdict: ", "**") {
-        let line = format!("{line}   ").replace(", performance: ", "   performance: ");
-        let line = line.replace(", scope: ", "   scope: ");
-        put(&mut answers, "verdict", line.split(',').next());
-        put(
-            &mut answers,
-            "durability",
-            between(&line, "durability: ", "   "),
-        );
-        put(
-            &mut answers,
-            "performance",
-            between(&line, "performance: ", "   "),
-        );
-    } else if text.contains("\n- Durability: ") {
+    if text.contains("\n- Durability: ") {
         let heading = text.lines().next().unwrap_or_default();
         put(&mut answers, "verdict", heading.rsplit(' ').next());
         put(
