@@ -1,15 +1,14 @@
 //! The figures of `docs/performance.md`, made from measured data under `experiments/`.
 //!
 //! What lives here: which files they become and what the page says of them. `data` reads CSV,
-//! `plan` and `ways` know the figures, `svg` draws, `values` are those in the text of any document.
-//! Nothing here measures: without data a figure does not
-//! exist, and the page says so.
+//! `plan` and `ways` know the figures, `chart` draws, `values` are those in the text of any
+//! document. Nothing here measures: without data a figure does not exist, and the page says so.
 //!
 //! Invariant: the same data gives the same bytes, so that `tidy` sees when figure and data part.
 
+mod chart;
 mod data;
 mod plan;
-mod svg;
 pub mod values;
 mod ways;
 
@@ -40,7 +39,7 @@ pub fn made(files: &[File]) -> Outcome<Vec<Made>> {
     }
     let made = |figure: &Figure| {
         let chart = (figure.chart)(&|path| tables.get(path));
-        (path(figure), svg::draw(&chart))
+        (path(figure), chart::draw(&chart, figure.data))
     };
     Ok(FIGURES.iter().map(made).collect())
 }
@@ -140,9 +139,9 @@ mod tests {
             }
         }
         let latency = drawn(&files, "peers-latency").expect("data");
-        assert!(latency.contains("90 · 150 · – · 900"), "{latency}");
+        assert!(latency.contains("90.0 · 150 · – · 900"), "{latency}");
         let processor = drawn(&files, "peers-processor").expect("data");
-        assert!(processor.contains(">11</text>"), "{processor}");
+        assert!(processor.contains(">11.0</text>"), "{processor}");
     }
 
     #[test]

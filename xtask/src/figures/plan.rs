@@ -5,8 +5,8 @@
 //! device's flushes cannot explain is left out of every figure; what is not in the data is left out
 //! and never zero.
 
+use super::chart::{Chart, Group, Line, ScaleKind};
 use super::data::{Row, Spread, Table};
-use super::svg::{Chart, Group, Kind, Line};
 use super::ways;
 
 /// Reads tables by path; `None` where there is no such file.
@@ -102,7 +102,7 @@ pub(super) fn bars(title: &str, axis: &str, groups: Vec<Group>) -> Chart {
     Chart {
         title: title.to_owned(),
         axis: axis.to_owned(),
-        kind: Kind::Bars,
+        kind: ScaleKind::Linear,
         marks: Vec::new(),
         reference: None,
         groups,
@@ -242,7 +242,7 @@ fn peers_throughput(tables: &Tables<'_>) -> Chart {
         "commits per second, logarithmic",
         groups,
     );
-    chart.kind = Kind::Dots;
+    chart.kind = ScaleKind::Log;
     chart
 }
 
@@ -271,7 +271,7 @@ fn peers_latency(tables: &Tables<'_>) -> Chart {
         rows
     });
     Chart {
-        kind: Kind::Dots,
+        kind: ScaleKind::Log,
         marks: vec!["p50", "p99", "p99.9", "maximum"],
         ..bars(
             "How long 64 threads wait for a commit",
@@ -348,7 +348,7 @@ fn log_file_sync(tables: &Tables<'_>) -> Chart {
         "commits per second, logarithmic",
         mechanisms(tables, "learn-"),
     );
-    chart.kind = Kind::Dots;
+    chart.kind = ScaleKind::Log;
     chart
 }
 
@@ -423,7 +423,7 @@ fn log_switches(tables: &Tables<'_>) -> Chart {
         [near, far].into_iter().filter_map(line).collect()
     });
     Chart {
-        kind: Kind::Dots,
+        kind: ScaleKind::Log,
         marks: vec!["p99.9", "maximum"],
         ..bars(
             "Commits within 100 ms after a log switch",

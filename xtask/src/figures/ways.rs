@@ -1,8 +1,8 @@
 //! The figures of the default log writer: beside every fixed way, and how its cost grows.
 
+use super::chart::{Chart, Group, Line, ScaleKind};
 use super::data::{Row, Spread, Table};
 use super::plan::{Tables, bars, column, group, one};
-use super::svg::{Chart, Group, Kind, Line};
 
 pub const CELLS: &str = "experiments/default/data.csv";
 pub const GROWTH: &str = "experiments/default/growth.csv";
@@ -37,7 +37,7 @@ pub fn one_default(tables: &Tables<'_>) -> Chart {
         "commits per second, logarithmic",
         groups,
     );
-    chart.kind = Kind::Dots;
+    chart.kind = ScaleKind::Log;
     chart
 }
 
@@ -54,7 +54,7 @@ pub fn growth(tables: &Tables<'_>) -> Chart {
         groups.into_iter().flatten().collect::<Vec<Group>>()
     });
     Chart {
-        kind: Kind::Dots,
+        kind: ScaleKind::Log,
         marks: vec!["2 processors", "1 processor"],
         ..bars(
             "Processor time of a commit with the default",

@@ -1,6 +1,6 @@
 //! Stacked horizontal bars: where a commit's time goes.
 
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, width};
 
 /// A bar.
@@ -36,7 +36,7 @@ pub(super) fn svg(
     let mut svg = Svg::open(id, size, "chart", title, desc);
     legend(&mut svg, parts);
     let bottom = TOP + ROW * bars.len() as f64;
-    let ticks = Scale::fit(Kind::Linear, bars.iter().map(total), left, right).ticks();
+    let ticks = Scale::fit(ScaleKind::Linear, bars.iter().map(total), left, right).ticks();
     for value in ticks.into_iter().filter(|v| scale.place(*v) < right - 1.0) {
         let at = scale.place(value);
         svg.line("grid", (at, TOP - 4.0), (at, bottom));

@@ -4,7 +4,7 @@
 //! Invariants: labels never overlap; series differ by marker and dash as well as by colour;
 //! muted series are for figures that are not ours.
 
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, width};
 use super::ticks;
 use crate::format;
@@ -33,7 +33,7 @@ pub(super) struct Series {
 
 /// An axis.
 pub(super) struct Axis {
-    pub(super) kind: Kind,
+    pub(super) kind: ScaleKind,
     pub(super) label: String,
     pub(super) tick: fn(f64) -> String,
     /// A value as the table beside the chart shows it.
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    fn of(kind: Kind, label: &str, tick: fn(f64) -> String, say: fn(f64) -> String) -> Axis {
+    fn of(kind: ScaleKind, label: &str, tick: fn(f64) -> String, say: fn(f64) -> String) -> Axis {
         Axis {
             kind,
             label: label.to_owned(),
@@ -52,28 +52,28 @@ impl Axis {
 
     /// Latency in nanoseconds, by decades.
     pub(super) fn latency(label: &str) -> Axis {
-        Axis::of(Kind::Log, label, ticks::latency, format::latency)
+        Axis::of(ScaleKind::Log, label, ticks::latency, format::latency)
     }
 
     /// Numbers of jobs.
     pub(super) fn jobs() -> Axis {
-        Axis::of(Kind::Doubling, "jobs", ticks::jobs, ticks::jobs)
+        Axis::of(ScaleKind::Doubling, "jobs", ticks::jobs, ticks::jobs)
     }
 
     /// Any number, by doublings.
     pub(super) fn doubling(label: &str) -> Axis {
-        Axis::of(Kind::Doubling, label, ticks::count, format::digits)
+        Axis::of(ScaleKind::Doubling, label, ticks::count, format::digits)
     }
 
     /// Any number, from zero.
     pub(super) fn count(label: &str) -> Axis {
-        Axis::of(Kind::Linear, label, ticks::count, format::digits)
+        Axis::of(ScaleKind::Linear, label, ticks::count, format::digits)
     }
 
     /// Percentiles by their nines.
     pub(super) fn percentile() -> Axis {
         Axis::of(
-            Kind::Nines,
+            ScaleKind::Nines,
             "percentile",
             ticks::percentile,
             ticks::percentile,
@@ -83,7 +83,7 @@ impl Axis {
     /// Bytes, by doublings.
     pub(super) fn bytes(label: &str) -> Axis {
         let say = |v: f64| format::bytes(v.max(0.0) as u64);
-        Axis::of(Kind::Doubling, label, say, say)
+        Axis::of(ScaleKind::Doubling, label, say, say)
     }
 }
 
@@ -204,7 +204,7 @@ impl<'a> Chart<'a> {
         let lines = || self.series.iter().flat_map(|s| s.points.iter());
         let points = || lines().chain(&self.domain);
         let x = match self.x.kind {
-            Kind::Linear => {
+            ScaleKind::Linear => {
                 let end = points()
                     .map(|p| p.0)
                     .filter(|v| v.is_finite())

@@ -39,25 +39,30 @@ pub(super) fn source(run: &Run) -> String {
     )
 }
 
-/// The file.
+/// The file of a figure of a page.
 pub(super) fn svg(figure: &Figure, source: &str) -> String {
-    let drawings = [&figure.drawing, &figure.second];
+    file(&figure.caption, source, &[&figure.drawing, &figure.second])
+}
+
+/// A file of drawings beside each other, below their caption and a line on where they come from.
+#[must_use]
+pub fn file(caption: &str, source: &str, drawings: &[&str]) -> String {
     let parts: Vec<Part<'_>> = drawings.iter().filter_map(|d| Part::of(d)).collect();
     let gaps = GAP * parts.len().saturating_sub(1) as f64;
     let width = parts.iter().map(|p| p.width).sum::<f64>() + gaps + 2.0 * MARGIN;
     let tallest = parts.iter().map(|p| p.height).fold(0.0, f64::max);
     let height = tallest + HEAD + 2.0 * MARGIN;
-    let mut out = String::with_capacity(figure.drawing.len() + 4096);
+    let mut out = String::with_capacity(8192);
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONT}\" font-size=\"11\"><title>{}</title><style>{}</style><rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>",
-        esc(&figure.caption),
+        esc(caption),
         style(),
     );
     let _ = write!(
         out,
         "<text class=\"caption\" x=\"{MARGIN}\" y=\"26\">{}</text><text class=\"source\" x=\"{MARGIN}\" y=\"43\">{}</text>",
-        esc(&figure.caption),
+        esc(caption),
         esc(source),
     );
     let mut x = MARGIN;

@@ -6,7 +6,7 @@
 
 use super::differences::{interval_text, level, shown};
 use super::figure::{Figure, Numbers};
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
 use crate::compare::cannot_tell;
@@ -169,7 +169,7 @@ fn scale(lines: &[&(String, &Difference)], left: f64, right: f64) -> Scale {
     let ends = |d: &Difference| [usable(d.ratio), usable(d.ci_low), usable(d.ci_high)];
     let values = lines.iter().flat_map(|(_, d)| ends(d)).flatten();
     let values = values.map(|v| v.clamp(low, high)).chain([0.9, 1.1]);
-    Scale::fit(Kind::Log, values, left, right)
+    Scale::fit(ScaleKind::Log, values, left, right)
 }
 
 /// The plot; empty where no difference has a ratio. `few` rounds decide nothing.

@@ -49,6 +49,14 @@ mod trust;
 mod winner;
 mod zoom;
 
+/// What the drawings of reports are made of, for those of the documentation.
+pub mod drawing {
+    pub use super::export::file;
+    pub use super::scale::{Scale, ScaleKind};
+    pub use super::svg::{Anchor, Svg, width};
+    pub use super::ticks::count;
+}
+
 pub use data::ReportData;
 
 use crate::account::{self, columns::Columns};

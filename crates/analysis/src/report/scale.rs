@@ -7,7 +7,7 @@ use std::f64::consts::LOG10_2;
 
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum ScaleKind {
     /// From zero, evenly.
     Linear,
     /// Decades.
@@ -20,8 +20,8 @@ pub(super) enum Kind {
 
 /// An axis of a chart: domain and places.
 #[derive(Clone, Debug)]
-pub(super) struct Scale {
-    kind: Kind,
+pub struct Scale {
+    kind: ScaleKind,
     low: f64,
     high: f64,
     from: f64,
@@ -30,8 +30,9 @@ pub(super) struct Scale {
 
 impl Scale {
     /// A scale that shows all `values` between the places `from` and `to`.
-    pub(super) fn fit(kind: Kind, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
-        let is_usable = |v: &f64| v.is_finite() && (kind == Kind::Linear || *v > 0.0);
+    #[must_use]
+    pub fn fit(kind: ScaleKind, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        let is_usable = |v: &f64| v.is_finite() && (kind == ScaleKind::Linear || *v > 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut nines: f64 = 1.0;
         for v in values.filter(is_usable) {
@@ -45,10 +46,10 @@ impl Scale {
             (low, high) = (1.0, 1.0);
         }
         let (low, high) = match kind {
-            Kind::Linear => (0.0, top(high.max(1e-9))),
-            Kind::Log => log_domain(low, high),
-            Kind::Doubling => (low.log2() - 0.15, high.log2().max(low.log2() + 1.0) + 0.1),
-            Kind::Nines => (0.0, nines + 0.6),
+            ScaleKind::Linear => (0.0, top(high.max(1e-9))),
+            ScaleKind::Log => log_domain(low, high),
+            ScaleKind::Doubling => (low.log2() - 0.15, high.log2().max(low.log2() + 1.0) + 0.1),
+            ScaleKind::Nines => (0.0, nines + 0.6),
         };
         Scale {
             kind,
@@ -60,10 +61,11 @@ impl Scale {
     }
 
     /// A linear scale from `low` to `high`, exactly.
-    pub(super) fn exact(low: f64, high: f64, from: f64, to: f64) -> Scale {
+    #[must_use]
+    pub fn exact(low: f64, high: f64, from: f64, to: f64) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
         Scale {
-            kind: Kind::Linear,
+            kind: ScaleKind::Linear,
             low,
             high,
             from,
@@ -72,33 +74,36 @@ impl Scale {
     }
 
     /// The domain, in decades on a logarithmic axis.
-    pub(super) fn domain(&self) -> (f64, f64) {
+    #[must_use]
+    pub fn domain(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     fn inner(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::Linear => value,
-            Kind::Log => value.max(1e-300).log10(),
-            Kind::Doubling => value.max(1e-300).log2(),
-            Kind::Nines if value >= 100.0 => self.high,
-            Kind::Nines => -(1.0 - value.max(0.0) / 100.0).log10(),
+            ScaleKind::Linear => value,
+            ScaleKind::Log => value.max(1e-300).log10(),
+            ScaleKind::Doubling => value.max(1e-300).log2(),
+            ScaleKind::Nines if value >= 100.0 => self.high,
+            ScaleKind::Nines => -(1.0 - value.max(0.0) / 100.0).log10(),
         }
     }
 
     /// The place of `value`.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn place(&self, value: f64) -> f64 {
         let inside = self.inner(value).clamp(self.low, self.high);
         let inside = if inside.is_finite() { inside } else { self.low };
         self.from + (inside - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
     /// Values that get a tick.
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    #[must_use]
+    pub fn ticks(&self) -> Vec<f64> {
         match self.kind {
-            Kind::Linear => linear_ticks(self.low, self.high),
-            Kind::Log => log_ticks(self.low, self.high),
-            Kind::Doubling => {
+            ScaleKind::Linear => linear_ticks(self.low, self.high),
+            ScaleKind::Log => log_ticks(self.low, self.high),
+            ScaleKind::Doubling => {
                 let span = self.high - self.low;
                 let step = (span / 7.5).floor() as i32 + 1;
                 let first = self.low.ceil() as i32;
@@ -107,7 +112,7 @@ impl Scale {
                     .map(|e| 2f64.powi(e))
                     .collect()
             }
-            Kind::Nines => {
+            ScaleKind::Nines => {
                 let mut out = vec![0.0];
                 for nines in 1..=(self.high - 0.35).floor() as i32 {
                     out.push(100.0 * (1.0 - 10f64.powi(-nines)));
@@ -193,19 +198,24 @@ mod tests {
 
     #[test]
     fn ticks_are_the_numbers_that_people_expect() {
-        let linear = Scale::fit(Kind::Linear, [3.0, 92_000.0].into_iter(), 0.0, 100.0);
+        let linear = Scale::fit(ScaleKind::Linear, [3.0, 92_000.0].into_iter(), 0.0, 100.0);
         assert_eq!(
             linear.ticks(),
             vec![0.0, 25_000.0, 50_000.0, 75_000.0, 100_000.0]
         );
-        let jobs = Scale::fit(Kind::Doubling, [1.0, 64.0].into_iter(), 0.0, 100.0);
+        let jobs = Scale::fit(ScaleKind::Doubling, [1.0, 64.0].into_iter(), 0.0, 100.0);
         assert_eq!(jobs.ticks(), vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
-        let nines = Scale::fit(Kind::Nines, [50.0, 99.95, 100.0].into_iter(), 0.0, 100.0);
+        let nines = Scale::fit(
+            ScaleKind::Nines,
+            [50.0, 99.95, 100.0].into_iter(),
+            0.0,
+            100.0,
+        );
         let ticks: Vec<String> = nines.ticks().iter().map(|t| format!("{t:.1}")).collect();
         assert_eq!(ticks, ["0.0", "90.0", "99.0", "99.9", "100.0"]);
-        let log = Scale::fit(Kind::Log, [8e4, 3e9].into_iter(), 0.0, 100.0);
+        let log = Scale::fit(ScaleKind::Log, [8e4, 3e9].into_iter(), 0.0, 100.0);
         assert!(log.ticks().contains(&1e6) && log.ticks().len() >= 4);
-        let ratios = Scale::fit(Kind::Log, [0.11, 9.0].into_iter(), 0.0, 100.0);
+        let ratios = Scale::fit(ScaleKind::Log, [0.11, 9.0].into_iter(), 0.0, 100.0);
         let ticks: Vec<String> = ratios.ticks().iter().map(f64::to_string).collect();
         assert_eq!(ticks, ["0.1", "0.3", "1", "3", "10"]);
     }
@@ -213,7 +223,12 @@ mod tests {
     #[test]
     fn places_are_finite_and_inside_whatever_comes() {
         let hostile = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, 5e-324, 100.0];
-        for kind in [Kind::Linear, Kind::Log, Kind::Doubling, Kind::Nines] {
+        for kind in [
+            ScaleKind::Linear,
+            ScaleKind::Log,
+            ScaleKind::Doubling,
+            ScaleKind::Nines,
+        ] {
             for take in 0..=hostile.len() {
                 let values = hostile.iter().take(take).copied();
                 let scale = Scale::fit(kind, values, 300.0, 20.0);
@@ -228,7 +243,12 @@ mod tests {
 
     #[test]
     fn larger_values_stand_further() {
-        for kind in [Kind::Linear, Kind::Log, Kind::Doubling, Kind::Nines] {
+        for kind in [
+            ScaleKind::Linear,
+            ScaleKind::Log,
+            ScaleKind::Doubling,
+            ScaleKind::Nines,
+        ] {
             let scale = Scale::fit(kind, [1.0, 99.0].into_iter(), 0.0, 100.0);
             assert!(scale.place(2.0) < scale.place(50.0), "{kind:?}");
         }

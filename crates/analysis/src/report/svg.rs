@@ -7,15 +7,19 @@ use super::escape::esc;
 use std::fmt::Write;
 
 /// An SVG in the making, in units of its view box.
-pub(super) struct Svg {
+#[derive(Debug)]
+pub struct Svg {
     out: String,
 }
 
 /// Where a text is anchored.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Anchor {
+pub enum Anchor {
+    /// At its first character.
     Start,
+    /// In its middle.
     Middle,
+    /// At its last character.
     End,
 }
 
@@ -29,7 +33,8 @@ fn n(value: f64) -> f64 {
 
 impl Svg {
     /// Opens an image with its accessible name and description. `id` is unique in the page.
-    pub(super) fn open(id: &str, size: (f64, f64), class: &str, title: &str, desc: &str) -> Svg {
+    #[must_use]
+    pub fn open(id: &str, size: (f64, f64), class: &str, title: &str, desc: &str) -> Svg {
         let mut out = String::with_capacity(8192);
         let _ = write!(
             out,
@@ -45,22 +50,24 @@ impl Svg {
     }
 
     /// The finished image.
-    pub(super) fn close(mut self) -> String {
+    #[must_use]
+    pub fn close(mut self) -> String {
         self.out.push_str("</svg>");
         self.out
     }
 
     /// Opens a group of a class.
-    pub(super) fn group(&mut self, class: &str) {
+    pub fn group(&mut self, class: &str) {
         let _ = write!(self.out, "<g class=\"{class}\">");
     }
 
     /// Closes it.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.out.push_str("</g>");
     }
 
-    pub(super) fn line(&mut self, class: &str, a: (f64, f64), b: (f64, f64)) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, a: (f64, f64), b: (f64, f64)) {
         let _ = write!(
             self.out,
             "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
@@ -71,7 +78,8 @@ impl Svg {
         );
     }
 
-    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+    /// A rectangle, by its upper left corner.
+    pub fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
         let _ = write!(
             self.out,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
@@ -83,7 +91,7 @@ impl Svg {
     }
 
     /// Horizontal bars of one height, each by its left end, middle and length: one element.
-    pub(super) fn runs(&mut self, class: &str, height: f64, runs: &[(f64, f64, f64)]) {
+    pub fn runs(&mut self, class: &str, height: f64, runs: &[(f64, f64, f64)]) {
         if runs.is_empty() {
             return;
         }
@@ -99,7 +107,7 @@ impl Svg {
     }
 
     /// Round dots of one size: one element.
-    pub(super) fn dots(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub fn dots(&mut self, class: &str, points: &[(f64, f64)]) {
         if points.is_empty() {
             return;
         }
@@ -110,7 +118,8 @@ impl Svg {
         let _ = write!(self.out, "<path class=\"{class}\" d=\"{d}\"/>");
     }
 
-    pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+    /// A line of text.
+    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -127,7 +136,7 @@ impl Svg {
 
     /// A line through `points`; a point that is not finite parts it. A point between two such
     /// parts is a dot, so that nothing that was measured is invisible.
-    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub fn path(&mut self, class: &str, points: &[(f64, f64)]) {
         let is_point = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
         let mut d = String::new();
         for part in points.split(|p| !is_point(p)) {
@@ -145,7 +154,7 @@ impl Svg {
     }
 
     /// One of six marker shapes, so that series can be distinguished without colour.
-    pub(super) fn marker(&mut self, shape: usize, at: (f64, f64)) {
+    pub fn marker(&mut self, shape: usize, at: (f64, f64)) {
         let (x, y) = (n(at.0), n(at.1));
         let d = match shape % 6 {
             0 => format!("M{x} {y}m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0Z"),
@@ -160,7 +169,8 @@ impl Svg {
 }
 
 /// Width of `text` in the chart's type, in units of the view box: an estimate on the safe side.
-pub(super) fn width(text: &str) -> f64 {
+#[must_use]
+pub fn width(text: &str) -> f64 {
     6.3 * text.chars().count() as f64
 }
 

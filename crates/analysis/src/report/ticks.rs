@@ -12,7 +12,8 @@ pub(super) fn latency(ns: f64) -> String {
 }
 
 /// `250`, `10k`, `1.5M`.
-pub(super) fn count(value: f64) -> String {
+#[must_use]
+pub fn count(value: f64) -> String {
     match value.abs() {
         a if a < 9_999.5 => round(value),
         a if a < 999_950.0 => format!("{}k", round(value / 1e3)),

@@ -5,7 +5,7 @@
 //! script the drawing stands as it is. The script has no third party in it and fetches nothing.
 
 use super::chart::{Chart, Frame};
-use super::scale::Kind;
+use super::scale::ScaleKind;
 use std::fmt::Write;
 
 /// The script; the page joins it with another and names both by one hash.
@@ -77,7 +77,7 @@ pub(super) fn json(chart: &Chart<'_>, full: &Full) -> Option<String> {
 }
 
 fn geometry(chart: &Chart<'_>, f: &Frame, out: &mut String) {
-    let is_log = chart.y.kind == Kind::Log;
+    let is_log = chart.y.kind == ScaleKind::Log;
     let (low, high) = f.y.domain();
     let (from, to) = f.x.domain();
     let _ = write!(
