@@ -8,7 +8,7 @@ use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of, write_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.
-pub const BOUNDS_NS: [u64; 3] = [1_000_000, 5_000_000, 10_000_000];
+const BOUNDS_NS: [u64; 3] = [1_000_000, 5_000_000, 10_000_000];
 
 /// The envelope of a run.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -51,7 +51,7 @@ impl PlaceComparison<'_> {
 
 /// Whether a ratio is a difference and not noise.
 #[must_use]
-pub fn is_slower(ratio: &Estimate) -> bool {
+fn is_slower(ratio: &Estimate) -> bool {
     ratio.low > 1.0
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The file with the defaults.
-pub const DEFAULTS: &str = include_str!("thresholds.toml");
+const DEFAULTS: &str = include_str!("thresholds.toml");
 
 /// What is wrong with a file of thresholds, and in which line. The caller names the file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

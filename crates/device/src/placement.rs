@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// With at most this many processors all of them are measured.
 pub const FEW_PROCESSORS: usize = 4;
 /// Processors that are measured at most.
-pub const MOST_PLACES: usize = 8;
+const MOST_PLACES: usize = 8;
 /// Processors that took most of the interrupts and are measured for that.
 const MOST_TAKERS: usize = 3;
 /// Rounds for which the time of all turns is planned.

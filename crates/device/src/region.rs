@@ -19,7 +19,7 @@ mod spare;
 /// Smallest page of the machines that this runs on; regions are aligned to it at least.
 pub const PAGE_BYTES: usize = 4096;
 /// Size and alignment of a huge page.
-pub const HUGE_BYTES: usize = 2 << 20;
+const HUGE_BYTES: usize = 2 << 20;
 
 /// What a region is asked to be; what it could not be had is said in [`Region::notes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use measure::imported::{Diagnostic, Severity};
 use std::collections::BTreeMap;
 
 /// Diagnostics of one id that are kept one by one; the last of them stands for all after it.
-pub const EACH_MAX: usize = 8;
+const EACH_MAX: usize = 8;
 /// Characters of a detail.
 const DETAIL_MAX: usize = 400;
 

@@ -13,7 +13,7 @@ pub const FEW: usize = 256;
 /// Distributions that an import keeps; each takes some 100 kB.
 pub const DISTRIBUTIONS_MAX: usize = 400;
 /// Buckets of milliseconds: under 1, 2, 4, … ms, the last one for all above.
-pub const MS_BUCKETS: usize = 24;
+const MS_BUCKETS: usize = 24;
 const OVER_NS: [u64; 4] = [1_000_000, 10_000_000, 20_000_000, OUTLIER_NS];
 
 /// How many distributions may still be made.
@@ -182,7 +182,7 @@ fn of(few: &[u64]) -> Histogram {
 /// The bucket of Oracle's event histogram: its label is the smallest power of two of milliseconds
 /// that is larger than the wait.
 #[must_use]
-pub fn ms_bucket(ns: u64) -> usize {
+fn ms_bucket(ns: u64) -> usize {
     let ms = ns / 1_000_000;
     let bits = (u64::BITS - ms.leading_zeros()) as usize;
     bits.min(MS_BUCKETS - 1)

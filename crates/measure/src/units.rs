@@ -45,12 +45,6 @@ impl Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
-    /// As milliseconds.
-    #[must_use]
-    pub fn as_ms(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-
     /// As seconds.
     #[must_use]
     pub fn as_secs(self) -> f64 {

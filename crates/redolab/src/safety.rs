@@ -10,14 +10,14 @@ use measure::words::{sanitize, size};
 use std::path::PathBuf;
 
 /// What stays free on a volume where that is between 10 % and 25 % of its size.
-pub const KEEP_FREE_BYTES: u64 = 5 << 30;
+const KEEP_FREE_BYTES: u64 = 5 << 30;
 /// Share of any volume that stays free, as a divisor: 10 %.
 const KEEP_FREE_DIVISOR: u64 = 10;
 /// More than this share of a volume need not stay free, as a divisor: 25 %, so that a log can be
 /// measured on the small volume that was made for it.
 const KEEP_FREE_SMALL_DIVISOR: u64 = 4;
 /// A device that others keep busier than this is not measured, percent.
-pub const BUSY_PCT: f64 = 5.0;
+const BUSY_PCT: f64 = 5.0;
 /// How long to watch the device before a run, seconds.
 pub const BUSY_WINDOW_S: u64 = 2;
 

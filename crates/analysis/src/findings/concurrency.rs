@@ -92,7 +92,7 @@ fn grouping(run: &Run, notes: &mut Vec<Note>) {
 }
 
 /// F: the time of one durable log write, from the probe, else from the row with fewest jobs.
-pub(crate) fn floor_ns(run: &Run) -> Option<(f64, &'static str)> {
+fn floor_ns(run: &Run) -> Option<(f64, &'static str)> {
     let of_log = |f: &&FloorRow, log: &RedoLogFacts| {
         f.pre_written
             && f.sync_method == log.sync_method

@@ -131,38 +131,6 @@ pub fn one_sample(
     Ok(finish(replicates.estimate, se, df, replicates.block, plan))
 }
 
-/// The difference between a figure of `a` and the same figure of `b`, two independent series.
-///
-/// # Errors
-/// As [`one_sample`].
-pub fn difference(
-    a: &[f64],
-    b: &[f64],
-    statistic: &mut dyn FnMut(&mut [f64]) -> f64,
-    plan: &BootstrapPlan,
-) -> Result<Bootstrapped, StatsRefusal> {
-    let ra = replicate(a, statistic, plan, plan.seed)?;
-    let rb = replicate(b, statistic, plan, plan.seed ^ 0x5851_f42d_4c95_7f2d)?;
-    let (se, df) = combine((ra.se, ra.df), (rb.se, rb.df));
-    Ok(finish(ra.estimate - rb.estimate, se, df, ra.block, plan))
-}
-
-/// The difference between the quantiles `q` (type 7) of two series.
-///
-/// # Errors
-/// As [`one_sample`]; a `q` outside 0 to 1.
-pub fn quantile_difference(
-    a: &[f64],
-    b: &[f64],
-    q: f64,
-    plan: &BootstrapPlan,
-) -> Result<Bootstrapped, StatsRefusal> {
-    if !(0.0..=1.0).contains(&q) {
-        return Err(StatsRefusal::Parameter("a quantile lies between 0 and 1"));
-    }
-    difference(a, b, &mut |values| quantile(values, q), plan)
-}
-
 /// Quantile of type 7 by selection; `values` are reordered. 0 where there are none.
 pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     if values.is_empty() {
@@ -292,21 +260,18 @@ impl Spread {
 mod tests {
     use super::*;
 
+    fn ninth_decile(values: &[f64], plan: &BootstrapPlan) -> Result<Bootstrapped, StatsRefusal> {
+        one_sample(values, &mut |values| quantile(values, 0.9), plan)
+    }
+
     #[test]
     fn a_seed_gives_the_same_interval() {
         let a: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 101)).collect();
-        let b: Vec<f64> = (0..150).map(|i| f64::from(i * 53 % 97)).collect();
         let plan = BootstrapPlan::default();
-        let first = quantile_difference(&a, &b, 0.9, &plan).expect("valid");
-        assert_eq!(
-            first,
-            quantile_difference(&a, &b, 0.9, &plan).expect("valid")
-        );
+        let first = ninth_decile(&a, &plan).expect("valid");
+        assert_eq!(first, ninth_decile(&a, &plan).expect("valid"));
         let other = BootstrapPlan { seed: 2, ..plan };
-        assert_ne!(
-            first,
-            quantile_difference(&a, &b, 0.9, &other).expect("valid")
-        );
+        assert_ne!(first, ninth_decile(&a, &other).expect("valid"));
         assert!(first.estimate.low < first.estimate.high);
     }
 
@@ -314,19 +279,18 @@ mod tests {
     fn bad_input_is_refused() {
         let plan = BootstrapPlan::default();
         let good = [1.0, 5.0, 2.0, 4.0, 3.0];
-        assert!(quantile_difference(&good, &[], 0.5, &plan).is_err());
-        assert!(quantile_difference(&good, &[1.0; 9], 0.5, &plan).is_err());
-        assert!(quantile_difference(&good, &good, 1.5, &plan).is_err());
+        assert!(ninth_decile(&[], &plan).is_err());
+        assert!(ninth_decile(&[1.0; 9], &plan).is_err());
         let bad = BootstrapPlan {
             block: Some(0.0),
             ..plan
         };
-        assert!(quantile_difference(&good, &good, 0.5, &bad).is_err());
+        assert!(ninth_decile(&good, &bad).is_err());
         let few = BootstrapPlan {
             resamples: 1,
             ..plan
         };
-        assert!(quantile_difference(&good, &good, 0.5, &few).is_err());
+        assert!(ninth_decile(&good, &few).is_err());
         assert_eq!(quantile(&mut [], 0.5), 0.0);
     }
 }

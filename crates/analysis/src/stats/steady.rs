@@ -71,23 +71,6 @@ pub fn steadiness(rounds: &[f64], criterion: &Criterion) -> Result<Steadiness, S
     last.ok_or(StatsRefusal::Empty)
 }
 
-/// A series of intervals as `rounds` rounds of equal length; what is left over at the beginning is
-/// dropped, since the end is what counts.
-#[must_use]
-pub fn rounds_of(intervals: &[f64], rounds: usize) -> Vec<f64> {
-    let length = intervals.len().checked_div(rounds).unwrap_or(0);
-    if length == 0 {
-        return Vec::new();
-    }
-    let skipped = intervals.len() - length * rounds;
-    intervals
-        .get(skipped..)
-        .unwrap_or_default()
-        .chunks_exact(length)
-        .map(mean)
-        .collect()
-}
-
 fn window_of(window: &[f64]) -> Result<(f64, f64, f64), StatsRefusal> {
     let middle = mean(window);
     if !(middle.is_finite() && middle > 0.0) {
@@ -135,7 +118,5 @@ mod tests {
         assert!(steadiness(&[0.0; 5], &c).is_err());
         assert!(steadiness(&[f64::NAN; 5], &c).is_err());
         assert!(steadiness(&[1.0; 5], &Criterion { window: 0, ..c }).is_err());
-        assert_eq!(rounds_of(&[9.0, 1.0, 3.0, 5.0, 7.0], 2), [2.0, 6.0]);
-        assert!(rounds_of(&[1.0], 5).is_empty() && rounds_of(&[], 0).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use statrs::function::{erf, gamma::ln_gamma};
 use std::fmt;
 
 /// Smallest p-value that R prints; smaller ones are shown as a bound.
-pub const PRINTED_MIN: f64 = 2.2e-16;
+const PRINTED_MIN: f64 = 2.2e-16;
 /// From here on t quantiles come from the expansion in 1/df, exact to 1e-14.
 const MANY_DF: f64 = 1e5;
 /// Terms of a continued fraction; eight million degrees of freedom take some two thousand.

@@ -147,8 +147,8 @@ impl FileSet {
 
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
     /// where `O_DIRECT` is refused it comes through the page cache.
-    #[must_use]
-    pub fn reads_bypass_cache(&self) -> bool {
+    #[cfg(test)]
+    fn reads_bypass_cache(&self) -> bool {
         self.shared.files.iter().all(|f| f.reader.bypasses_cache())
     }
 }

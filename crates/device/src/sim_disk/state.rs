@@ -167,7 +167,7 @@ impl State {
     }
 
     /// A flight's source as it is now; noted when it differs from what was submitted.
-    pub(super) fn source_now(&mut self, flight: &Flight) -> Vec<u8> {
+    fn source_now(&mut self, flight: &Flight) -> Vec<u8> {
         let Kind::Write { region, source } = &flight.kind else {
             return Vec::new();
         };

@@ -62,7 +62,7 @@ impl Search {
 
     /// Whether a mean is near the aim.
     #[must_use]
-    pub fn is_near(&self, mean: u64) -> bool {
+    fn is_near(&self, mean: u64) -> bool {
         mean.abs_diff(self.aim) <= self.aim / NEAR
     }
 

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 pub const STANDBYS: &str = "standbys";
 /// Among the settings of a plan, the time that a message to a standby and its answer take more; the
 /// server never sees it.
-pub const ROUND_TRIP: &str = "standby_round_trip";
+const ROUND_TRIP: &str = "standby_round_trip";
 /// The longest of them.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 /// Standbys at most.

@@ -41,7 +41,7 @@ pub struct DistrictState {
 }
 
 /// The names of the conditions, in their order.
-pub const CONDITIONS: [&str; 4] = [
+const CONDITIONS: [&str; 4] = [
     "w_ytd = sum(d_ytd)",
     "d_next_o_id - 1 = max(o_id) = max(no_o_id)",
     "max(no_o_id) - min(no_o_id) + 1 = count(new_order)",

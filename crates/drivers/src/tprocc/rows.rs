@@ -106,7 +106,7 @@ impl RowText {
     }
 
     /// Appends a post code: four random digits and `11111` (TPC-C 4.3.2.7).
-    pub fn post_code(&mut self, stream: &mut RandomStream) -> &mut RowText {
+    fn post_code(&mut self, stream: &mut RandomStream) -> &mut RowText {
         let number = stream.uniform(0, 9999);
         self.text(&format!("{number:04}11111"))
     }

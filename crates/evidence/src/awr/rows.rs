@@ -72,7 +72,7 @@ pub(super) fn fit_exactly(numeric: &[bool], spans: &[(usize, usize)], cells: &[G
 }
 
 /// Whether only the name of a row is there.
-pub(super) fn is_name_alone(cells: &[GridCell]) -> bool {
+fn is_name_alone(cells: &[GridCell]) -> bool {
     cells.iter().skip(1).all(|c| c.is_empty())
 }
 

@@ -53,7 +53,7 @@ pub enum OddId {
 }
 
 /// Number of [`OddId`]s.
-pub const ODD_IDS: usize = 8;
+const ODD_IDS: usize = 8;
 
 /// What a block holds.
 #[derive(Debug, Default)]

@@ -44,13 +44,6 @@ impl WorkloadInfo {
             _ => None,
         }
     }
-
-    /// Has `sizes` taken over as what a `size-sweep` swept; of any other kind nothing is changed.
-    pub fn set_size_sweep(&mut self, sizes: Option<SizeSweep>) {
-        if let WorkloadInfo::Redo(redo) = self {
-            redo.size_sweep = sizes;
-        }
-    }
 }
 
 /// Names that evidence gives to what was run.

@@ -1,7 +1,7 @@
 //! Where a log lies and how it is made and opened: the one way in.
 //!
 //! Invariants: a raw device is written by [`LogBuilder::create`] only as
-//! [`Layout::ClearedRawDevice`], which `device::raw` gives for a device that was looked at,
+//! [`Layout::Cleared`], which `device::raw` gives for a device that was looked at,
 //! confirmed by its exact path, and held; what is not given takes its default.
 
 use super::create::hold;

@@ -97,7 +97,7 @@ impl std::str::FromStr for StripeChoice {
 }
 
 /// Logs at most that are measured together.
-pub(crate) const MAX_NODES: u32 = 16;
+const MAX_NODES: u32 = 16;
 
 /// Logs that are measured together: a number, or the directory of each.
 #[derive(Clone, Debug, PartialEq, Eq)]

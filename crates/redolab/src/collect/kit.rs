@@ -32,7 +32,7 @@ pub const ORACLE_FILES: [&str; 8] = [
 ];
 
 /// The name of the script that runs `iostat`.
-pub const IOSTAT_FILE: &str = "iostat.sh";
+const IOSTAT_FILE: &str = "iostat.sh";
 
 /// All files for an Oracle server, with that time between their two readings.
 #[must_use]

@@ -5,19 +5,19 @@ use measure::run::{Row, RowCondition, Validity};
 
 /// The lab's own lateness may make up this share of an open loop's latencies, and of the time in
 /// which sessions had a backlog, percent: more, and the figures are as much the lab's as the log's.
-pub const LAB_SHARE_PCT: f64 = 10.0;
+const LAB_SHARE_PCT: f64 = 10.0;
 /// A mean lateness up to this is what a timer takes to wake a thread, milliseconds: it is reported,
 /// and makes nothing doubtful.
-pub const TIMER_MS: f64 = 0.1;
+const TIMER_MS: f64 = 0.1;
 /// One transaction in a hundred may begin so late by the lab's own doing, milliseconds.
-pub const LATE_P99_MS: f64 = 1.0;
+const LATE_P99_MS: f64 = 1.0;
 
 /// Commits that a row must have for its figures to be used: a percentile is given when ten samples
 /// lie beyond it, so with fewer there is not even a median.
-pub const LEAST_COMMITS: u64 = 20;
+const LEAST_COMMITS: u64 = 20;
 /// Commits for each session that a row must have: with fewer it is little more than the group
 /// commits in which its sessions began and ended.
-pub const LEAST_OF_EACH: u64 = 4;
+const LEAST_OF_EACH: u64 = 4;
 /// What was due at the end of an open loop may begin for so long, nanoseconds. Where `--max-write`
 /// stops the sessions before, only what had waited for longer is a backlog of the log.
 pub const GRACE_NS: u64 = 1_000_000_000;

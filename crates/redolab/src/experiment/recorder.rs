@@ -192,7 +192,7 @@ impl Default for Recorder {
 impl Recorder {
     /// Of one log; keeps log writes that take at least `warning` one by one.
     #[must_use]
-    pub fn warning_from(warning: Nanos) -> Recorder {
+    fn warning_from(warning: Nanos) -> Recorder {
         Recorder::of_nodes(1, warning)
     }
 

@@ -15,7 +15,7 @@ const SLACK: f64 = 0.99;
 /// many are no evidence, however short the row. A device that drops flushes drops more.
 const EDGES: u64 = 4;
 /// Device writes by others that still count as nobody, percent: the file system's own journal.
-pub const ALONE_PCT: f64 = 1.0;
+const ALONE_PCT: f64 = 1.0;
 
 /// What the audit is made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -24,16 +24,6 @@ pub fn own_written_bytes() -> Option<u64> {
     parse_own_written(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// The share of a device's written bytes that others wrote, percent. `device` is the difference of
-/// the counters over the window, `own_bytes` what this process wrote in it. The file system's
-/// journal counts as others. Writes through the page cache may reach the device in another window
-/// than the process's, so of buffered runs this is an estimate. `None` when nothing was written.
-#[must_use]
-pub fn others_pct(device: &DiskStats, own_bytes: u64) -> Option<f64> {
-    let all = device.written_bytes();
-    (all > 0).then(|| super::pct(all.saturating_sub(own_bytes), all))
-}
-
 /// What a device did while this process let it be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idleness {
@@ -78,23 +68,6 @@ mod tests {
         assert_eq!(parse_own_written("write_bytes: 12\n"), Some(12));
         for bad in ["", "write_bytes: x\n", "cancelled_write_bytes: 4\n"] {
             assert_eq!(parse_own_written(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn shares_of_others() {
-        let device = |sectors| DiskStats {
-            write_sectors: sectors,
-            ..DiskStats::default()
-        };
-        for (sectors, own, want) in [
-            (0, 0, None),
-            (200, 102_400, Some(0.0)),
-            (200, 51_200, Some(50.0)),
-            (200, 999_999, Some(0.0)),
-            (200, 0, Some(100.0)),
-        ] {
-            assert_eq!(others_pct(&device(sectors), own), want, "{sectors} {own}");
         }
     }
 

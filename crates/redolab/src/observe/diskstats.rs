@@ -49,8 +49,8 @@ pub struct DiskStats {
 }
 
 impl DiskStats {
-    /// Parses `/sys/dev/block/M:m/stat` or the numbers of a /proc/diskstats line. More fields
-    /// than 17 are a later kernel's and ignored; fewer than 11 are none.
+    /// Parses `/sys/dev/block/M:m/stat`. More fields than 17 are a later kernel's and ignored;
+    /// fewer than 11 are none.
     #[must_use]
     pub fn parse(stat: &str) -> Option<DiskStats> {
         let n: Vec<u64> = stat
@@ -72,23 +72,6 @@ impl DiskStats {
             discards: complete(15, 11),
             flushes: complete(17, 15),
             flush_ms: complete(17, 16),
-        })
-    }
-
-    /// Finds a device's line in /proc/diskstats.
-    #[must_use]
-    pub fn parse_diskstats(text: &str, dev: DevNo) -> Option<DiskStats> {
-        text.lines().find_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            let number = DevNo {
-                major: words.next()?.parse().ok()?,
-                minor: words.next()?.parse().ok()?,
-            };
-            let _name = words.next()?;
-            if number != dev {
-                return None;
-            }
-            DiskStats::parse(&words.collect::<Vec<_>>().join(" "))
         })
     }
 
@@ -231,18 +214,6 @@ mod tests {
         ] {
             assert_eq!(DiskStats::parse(bad), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn the_right_line_of_proc_diskstats() {
-        let text =
-            format!("   7  0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 254  0 vda {K5_5}\n 8 16 sdb 1\n");
-        let dev = |text| DevNo::parse(text).expect("a number");
-        let vda = DiskStats::parse_diskstats(&text, dev("254:0")).expect("found");
-        assert_eq!(Some(vda), DiskStats::parse(K5_5));
-        assert_eq!(DiskStats::parse_diskstats(&text, dev("8:16")), None);
-        assert_eq!(DiskStats::parse_diskstats(&text, dev("9:9")), None);
-        assert_eq!(DevNo::parse("0:x"), None);
     }
 
     #[test]

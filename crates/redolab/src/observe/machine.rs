@@ -84,7 +84,7 @@ pub fn usable_cpus() -> u32 {
 
 /// The model's name in /proc/cpuinfo, whatever the architecture calls it.
 #[must_use]
-pub fn parse_cpu_model(cpuinfo: &str) -> Option<String> {
+fn parse_cpu_model(cpuinfo: &str) -> Option<String> {
     ["model name", "Model", "cpu model", "cpu", "Processor"]
         .iter()
         .find_map(|key| {
@@ -98,7 +98,7 @@ pub fn parse_cpu_model(cpuinfo: &str) -> Option<String> {
 
 /// Number of processors in a list such as `0-3,8,10-11`.
 #[must_use]
-pub fn parse_cpu_list(list: &str) -> Option<u32> {
+fn parse_cpu_list(list: &str) -> Option<u32> {
     list.trim().split(',').try_fold(0_u32, |sum, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
@@ -108,7 +108,7 @@ pub fn parse_cpu_list(list: &str) -> Option<u32> {
 
 /// `MemTotal` of /proc/meminfo, bytes.
 #[must_use]
-pub fn parse_memory(meminfo: &str) -> Option<u64> {
+fn parse_memory(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)

@@ -43,7 +43,7 @@ impl PressureTotals {
 
 /// The total of the line `some` of a file of PSI, microseconds.
 #[must_use]
-pub fn parse_some_total(text: &str) -> Option<u64> {
+fn parse_some_total(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let mut words = line.split_ascii_whitespace();
     words

@@ -222,11 +222,6 @@ impl Sampler {
         }
     }
 
-    /// Stops the thread and waits for it.
-    pub fn stop(mut self) {
-        self.halt();
-    }
-
     fn halt(&mut self) {
         *lock(&self.shared.stop) = true;
         self.shared.stopped.notify_all();
@@ -329,7 +324,7 @@ mod tests {
         let sum: Duration = seen.intervals.iter().map(|i| i.length).sum();
         assert_eq!(sum, seen.total.length);
         assert!(seen.own.is_some() && seen.total.disk.is_none());
-        sampler.stop();
+        drop(sampler);
     }
 
     #[test]

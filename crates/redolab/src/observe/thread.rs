@@ -59,7 +59,7 @@ fn read(file: &File) -> Option<String> {
 /// The second number of /proc/PID/schedstat, nanoseconds. A kernel that does not count prints three
 /// zeros.
 #[must_use]
-pub fn parse_run_delay(text: &str) -> Option<u64> {
+fn parse_run_delay(text: &str) -> Option<u64> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let ran = numbers.next()?.ok()?;
     let waited = numbers.next()?.ok()?;
@@ -69,7 +69,7 @@ pub fn parse_run_delay(text: &str) -> Option<u64> {
 
 /// The name in /proc/PID/wchan without what the compiler added to it.
 #[must_use]
-pub fn parse_wchan(text: &str) -> Option<String> {
+fn parse_wchan(text: &str) -> Option<String> {
     let name = text.trim().split('.').next()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name != "0" && name.chars().all(is_plain)).then(|| name.to_owned())

@@ -1,4 +1,4 @@
-//! Block devices by number, and which disks lie under which device.
+//! Block devices by number, and which of a stack count flushes.
 
 use measure::stack::{LayerKind, Stack};
 use std::io;
@@ -38,40 +38,6 @@ pub(super) fn whole_disk(sys: &Path, dev: DevNo) -> io::Result<PathBuf> {
     }
 }
 
-/// The whole disks under a block device: itself, the disk of a partition, or what device-mapper
-/// and RAID are made of. Empty for what is no block device.
-#[must_use]
-pub fn disks_under(dev: DevNo) -> Vec<DevNo> {
-    let mut found = Vec::new();
-    collect_disks(Path::new("/sys/dev/block"), dev, MAPPER_DEPTH, &mut found);
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Deepest nesting of mapped devices that is followed.
-const MAPPER_DEPTH: u32 = 16;
-
-fn collect_disks(sys: &Path, dev: DevNo, depth: u32, found: &mut Vec<DevNo>) {
-    let Ok(folder) = whole_disk(sys, dev) else {
-        return;
-    };
-    let number = |path: PathBuf| DevNo::parse(&std::fs::read_to_string(path.join("dev")).ok()?);
-    let members: Vec<DevNo> = std::fs::read_dir(folder.join("slaves"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| number(entry.ok()?.path()))
-        .collect();
-    if members.is_empty() || depth == 0 {
-        found.extend(number(folder));
-    }
-    for member in members {
-        if depth > 0 {
-            collect_disks(sys, member, depth - 1, found);
-        }
-    }
-}
-
 /// The devices of a stack whose own counters tell of flushes: going down from the path, the first
 /// disk or loop device on each branch. Empty for anonymous and network file systems, several for
 /// RAID.
@@ -101,41 +67,6 @@ pub fn counted_devices(stack: &Stack) -> Vec<DevNo> {
 mod tests {
     use super::*;
     use measure::stack::Layer;
-
-    #[test]
-    fn mapped_devices_lead_to_their_disks() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let block = dir.path().join("block");
-        std::fs::create_dir_all(&block).expect("creates");
-        let make = |path: &str, dev: &str| {
-            let folder = dir.path().join(path);
-            std::fs::create_dir_all(folder.join("slaves")).expect("creates");
-            std::fs::write(folder.join("dev"), dev).expect("writes");
-            std::os::unix::fs::symlink(&folder, block.join(dev)).expect("links");
-            folder
-        };
-        let (sda, sdb) = (make("sda", "8:0"), make("sdb", "8:16"));
-        let part = make("sda/sda1", "8:1");
-        std::fs::write(part.join("partition"), "1").expect("writes");
-        let (md, dm) = (make("md0", "9:0"), make("dm-0", "253:0"));
-        for (above, below, name) in [(&md, &part, "sda1"), (&md, &sdb, "sdb"), (&dm, &md, "md0")] {
-            std::os::unix::fs::symlink(below, above.join("slaves").join(name)).expect("links");
-        }
-        // A loop that no kernel makes must end all the same.
-        std::os::unix::fs::symlink(&sda, sda.join("slaves/self")).expect("links");
-        for (dev, want) in [
-            ("8:16", vec!["8:16"]),
-            ("253:0", vec!["8:0", "8:16"]),
-            ("1:1", vec![]),
-        ] {
-            let mut found = Vec::new();
-            collect_disks(&block, DevNo::parse(dev).expect("a number"), 16, &mut found);
-            found.sort_unstable();
-            found.dedup();
-            let got: Vec<String> = found.iter().map(DevNo::to_string).collect();
-            assert_eq!(got, want, "{dev}");
-        }
-    }
 
     #[test]
     fn flushes_are_counted_below_mappers_and_above_backing_disks() {

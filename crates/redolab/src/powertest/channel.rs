@@ -171,7 +171,7 @@ impl PowerToken {
     /// A text of the other side as it is shown: one harmless line without the token, which the
     /// other side may know.
     #[must_use]
-    pub fn removed_from(&self, text: &str) -> String {
+    fn removed_from(&self, text: &str) -> String {
         let (token, text) = (String::from_utf8_lossy(&self.0), sanitize::line(text));
         let token = sanitize::line(&token);
         // Of one that is not text, so little may be left that every text contains it.

@@ -11,7 +11,7 @@ use measure::workload::split_mix;
 /// Unit of a medium that is written whole or not at all.
 pub(super) const SECTOR: usize = 512;
 /// Bytes of a record's head, which names session and sequence.
-pub(super) const RECORD_HEAD: usize = 16;
+const RECORD_HEAD: usize = 16;
 const SECTOR_MAGIC: [u8; 4] = *b"RLps";
 const SECTOR_HEAD: usize = 56;
 

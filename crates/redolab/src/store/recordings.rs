@@ -23,7 +23,7 @@ const JSON: &str = ".json";
 /// of six histograms filled takes half of it.
 pub(super) const RECORDING_MAX_BYTES: u64 = 8 << 20;
 /// Recordings of a run, at most.
-pub(super) const RECORDINGS_MAX: usize = 4096;
+const RECORDINGS_MAX: usize = 4096;
 
 /// The recordings of a run that is being written.
 #[derive(Debug)]

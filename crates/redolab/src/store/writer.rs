@@ -120,12 +120,6 @@ impl RunWriter {
         self.budget.take(pages(bytes as u64)).map_err(refused)
     }
 
-    /// The run's name.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Appends an interval of a series. `series` is `row/event`, such as
     /// `03-LGWR-LAT1-64/log_file_sync`: the row names the file, the event the tag in it. `start`
     /// and `end` are on the run's clock.
@@ -351,7 +345,7 @@ impl RunWriter {
         }
     }
 
-    pub(super) fn not_storable(&self, what: String) -> StoreError {
+    fn not_storable(&self, what: String) -> StoreError {
         let id = self.id.clone();
         StoreError::NotStorable { id, what }
     }

@@ -2,7 +2,6 @@
 
 use measure::run::AuditStatus;
 use redolab::observe::audit::{Evidence, audit};
-use redolab::observe::background::others_pct;
 use redolab::observe::diskstats::Counters;
 use redolab::observe::sampler::Sampler;
 use redolab::observe::topology::DevNo;
@@ -91,7 +90,7 @@ fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
         file.sync_data().expect("flushes");
     }
     let seen = sampler.end(window);
-    sampler.stop();
+    drop(sampler);
 
     let disk = seen.total.disk.expect("counters");
     let Some(flushes) = disk.flushes else {
@@ -114,8 +113,8 @@ fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
     let own = seen
         .own_written_bytes
         .expect("this kernel accounts for writes");
-    // Other tests of this program write too, so the share of others can only be too low.
-    assert_eq!(others_pct(&disk, own), Some(0.0));
+    // Other tests of this program write too, so what it wrote can only be too much.
+    assert!(own >= disk.written_bytes(), "{own}, {disk:?}");
     let evidence = Evidence {
         needed: COMMITS,
         counts_late: false,

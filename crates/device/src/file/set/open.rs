@@ -44,7 +44,8 @@ impl FileSet {
         FileSet::open_as(&at, bytes_each, method, Access::ReadWrite, Node::File)
     }
 
-    /// As [`FileSet::open_read_only`], of files in a held directory.
+    /// Opens files of a held directory as [`FileSet::open`] does, only to read them: nothing is
+    /// flushed, and [`LogDevice::queue`](crate::LogDevice::queue) is refused.
     ///
     /// # Errors
     /// As [`FileSet::open`].
@@ -55,17 +56,6 @@ impl FileSet {
     ) -> Result<FileSet, DeviceError> {
         let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
         let at = directory.entries(names)?;
-        FileSet::open_as(&at, bytes_each, method, access, Node::File)
-    }
-
-    /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
-    /// [`LogDevice::queue`](crate::LogDevice::queue) is refused.
-    ///
-    /// # Errors
-    /// As [`FileSet::open`].
-    pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
-        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
-        let at = DirectoryEntry::all_of(paths)?;
         FileSet::open_as(&at, bytes_each, method, access, Node::File)
     }
 

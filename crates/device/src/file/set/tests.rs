@@ -1,6 +1,7 @@
 //! Tests of [`FileSet`] on real files of the temporary directory.
 
 use super::*;
+use crate::file::Directory;
 use crate::file::tests::Scratch;
 use crate::queue::{flush, write_durable};
 
@@ -287,7 +288,8 @@ fn a_set_to_be_read_is_never_written() {
     let mut mode = std::fs::metadata(&path).expect("exists").permissions();
     mode.set_readonly(true);
     std::fs::set_permissions(&path, mode).expect("ours");
-    let set = FileSet::open_read_only(&[path], 8192).expect("may be read");
+    let directory = Directory::open(&scratch.0).expect("opens");
+    let set = FileSet::open_read_only_at(&directory, &["log"], 8192).expect("may be read");
     let mut out = [1; 100];
     set.read(8000, &mut out).expect("in range");
     assert_eq!(out, [0; 100]);

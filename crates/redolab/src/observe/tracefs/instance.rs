@@ -129,12 +129,6 @@ impl TraceInstance {
         set(&event.join("enable"), "1")
     }
 
-    /// Whether the kernel has the event.
-    #[must_use]
-    pub fn has(&self, kind: TraceEventKind) -> bool {
-        self.path.join("events").join(kind.path()).is_dir()
-    }
-
     /// Changes the filter of an event.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ pub(super) const MARKER: &str = "keep.json";
 /// The schema in the marker.
 pub(super) const MARKER_SCHEMA: &str = "redolab.powertest-keep/1";
 /// Name of the folder of judged cuts.
-pub(super) const CYCLES: &str = "cycles";
+const CYCLES: &str = "cycles";
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
 /// Whether there is a file of that name.
