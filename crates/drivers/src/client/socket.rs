@@ -34,18 +34,31 @@ const LEAST_WAIT: Duration = Duration::from_millis(1);
 /// What goes wrong with a connection.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// The server is gone.
-    #[error("the server closed the connection")]
-    Closed,
+    /// The server is gone, and in the middle of what, if that matters.
+    #[error("the server closed the connection{0}")]
+    Closed(&'static str),
     /// No answer within that time.
     #[error("the server did not answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// More than is accepted.
-    #[error("the server sends without end")]
+    #[error("the server sends without end; is this its port?")]
     Endless,
     /// The connection failed.
     #[error("the connection to the server failed: {0}")]
-    Io(io::Error),
+    Io(#[from] io::Error),
+}
+
+impl SocketError {
+    /// The same error while a commit was in flight: whether it is durable is not known.
+    #[must_use]
+    pub fn of_commit(self) -> SocketError {
+        match self {
+            SocketError::Closed(_) => {
+                SocketError::Closed(" during a transaction; whether it committed is not known")
+            }
+            other => other,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -271,7 +284,7 @@ impl Socket {
         }
         match self.fill() {
             Ok(()) => Ok(true),
-            Err(SocketError::Closed) => Ok(false),
+            Err(SocketError::Closed(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -317,7 +330,7 @@ impl Socket {
         match read {
             Ok(0) => {
                 self.is_broken = true;
-                Err(SocketError::Closed)
+                Err(SocketError::Closed(""))
             }
             Ok(count) => {
                 self.end += count;
@@ -363,7 +376,7 @@ impl Socket {
         self.is_broken = true;
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::TimedOut(self.patience()),
-            _ if is_gone(&error) => SocketError::Closed,
+            _ if is_gone(&error) => SocketError::Closed(""),
             _ => SocketError::Io(error),
         }
     }

@@ -8,7 +8,6 @@ use crate::client::{SocketError, harmless_message};
 use measure::driver::DriverError;
 use std::fmt;
 use std::io;
-use std::time::Duration;
 use thiserror::Error;
 
 /// Numbers of errors that mean a missing privilege: for a schema, a table, an operation.
@@ -136,15 +135,9 @@ pub enum MariadbError {
     /// It is not the protocol of MariaDB that the other side uses.
     #[error("not the protocol of MariaDB and MySQL: {0}; is this the port of such a server?")]
     Protocol(&'static str),
-    /// No answer.
-    #[error("the server did not answer within {} s", .0.as_secs_f64())]
-    TimedOut(Duration),
-    /// The connection is gone.
-    #[error("the server closed the connection{0}")]
-    Closed(&'static str),
     /// The connection failed.
-    #[error("the connection to the server failed: {0}")]
-    Io(#[from] io::Error),
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 impl MariadbError {
@@ -152,9 +145,7 @@ impl MariadbError {
     #[must_use]
     pub fn of_commit(self) -> MariadbError {
         match self {
-            MariadbError::Closed(_) => {
-                MariadbError::Closed(" during a transaction; whether it committed is not known")
-            }
+            MariadbError::Socket(error) => MariadbError::Socket(error.of_commit()),
             other => other,
         }
     }
@@ -177,17 +168,6 @@ impl MariadbError {
         match self {
             MariadbError::Server(message) => Some(message.number),
             _ => None,
-        }
-    }
-}
-
-impl From<SocketError> for MariadbError {
-    fn from(error: SocketError) -> MariadbError {
-        match error {
-            SocketError::Closed => MariadbError::Closed(""),
-            SocketError::TimedOut(patience) => MariadbError::TimedOut(patience),
-            SocketError::Endless => MariadbError::Protocol("it sends without end"),
-            SocketError::Io(error) => MariadbError::Io(error),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::programs::{self, MariadbPrograms};
 use super::server::ServerState;
 use super::session;
 use super::{Login, MariadbEnvironment, Server, ServerHandle};
+use crate::client::SocketError;
 use crate::managed::{
     Account, EndSignals, GuardProgram, ManagedError, OwnServer, ServerOrder, ServerPlaces,
     await_ready, check_interrupted, fill, merged, refuse_reserved,
@@ -292,7 +293,7 @@ fn option(name: &str, path: &std::path::Path) -> OsString {
 fn is_starting(error: &MariadbError) -> bool {
     matches!(
         error,
-        MariadbError::Unreachable { .. } | MariadbError::Closed(_)
+        MariadbError::Unreachable { .. } | MariadbError::Socket(SocketError::Closed(_))
     )
 }
 

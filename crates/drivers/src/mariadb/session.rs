@@ -4,6 +4,7 @@ use super::MariadbError;
 use super::insert::{Insert, row_max};
 use super::server::{ServerState, commits_wait_for_nothing};
 use super::watch::SessionCommits;
+use crate::client::SocketError;
 use crate::work::work;
 use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
 use measure::workload::{CommitMode, Generator, STAMP_BYTES, Workload};
@@ -63,7 +64,7 @@ impl MariadbSession {
 impl DriverSession for MariadbSession {
     fn transaction(&mut self) -> Result<Transaction, DriverError> {
         if self.is_failed {
-            return Err(MariadbError::Closed(" before, or failed").into());
+            return Err(MariadbError::from(SocketError::Closed(" before, or failed")).into());
         }
         // Until it returned well.
         self.is_failed = true;

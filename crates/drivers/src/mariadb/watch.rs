@@ -8,6 +8,7 @@ use super::counters::LogCounters;
 use super::counts;
 use super::error::MariadbError;
 use super::schema::keep_idle;
+use crate::client::SocketError;
 use measure::driver::ServerCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +40,7 @@ impl MariadbWatch {
         let kept = match idle.take() {
             Some(mut connection) => match counts::read(&mut connection) {
                 Ok(counts) => Some((connection, counts)),
-                Err(error @ MariadbError::TimedOut(_)) => return Err(error),
+                Err(error @ MariadbError::Socket(SocketError::TimedOut(_))) => return Err(error),
                 Err(_) => None,
             },
             None => None,

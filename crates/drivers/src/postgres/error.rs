@@ -7,7 +7,6 @@ use crate::client::{SocketError, harmless_message};
 use measure::driver::DriverError;
 use std::fmt;
 use std::io;
-use std::time::Duration;
 use thiserror::Error;
 
 /// What the server reports as an error or a warning.
@@ -124,26 +123,9 @@ pub enum PostgresError {
     /// It is not the protocol of PostgreSQL that the other side uses.
     #[error("not the protocol of PostgreSQL: {0}; is this a PostgreSQL server's port?")]
     Protocol(&'static str),
-    /// No answer.
-    #[error("the server did not answer within {} s", .0.as_secs_f64())]
-    TimedOut(Duration),
-    /// The connection is gone.
-    #[error("the server closed the connection{0}")]
-    Closed(&'static str),
     /// The connection failed.
-    #[error("the connection to the server failed: {0}")]
-    Io(#[from] io::Error),
-}
-
-impl From<SocketError> for PostgresError {
-    fn from(error: SocketError) -> PostgresError {
-        match error {
-            SocketError::Closed => PostgresError::Closed(""),
-            SocketError::TimedOut(patience) => PostgresError::TimedOut(patience),
-            SocketError::Endless => PostgresError::Protocol("it sends without end"),
-            SocketError::Io(error) => PostgresError::Io(error),
-        }
-    }
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 impl PostgresError {
@@ -151,11 +133,15 @@ impl PostgresError {
     #[must_use]
     pub fn of_commit(self) -> PostgresError {
         match self {
-            PostgresError::Closed(_) => {
-                PostgresError::Closed(" during a transaction; whether it committed is not known")
-            }
+            PostgresError::Socket(error) => PostgresError::Socket(error.of_commit()),
             other => other,
         }
+    }
+}
+
+impl From<io::Error> for PostgresError {
+    fn from(error: io::Error) -> PostgresError {
+        SocketError::Io(error).into()
     }
 }
 

@@ -10,6 +10,7 @@ use super::session;
 use super::standbys;
 use super::url::{Address, Host};
 use super::{ClientEnvironment, Server};
+use crate::client::SocketError;
 use crate::managed::{
     Account, GuardProgram, ManagedError, OwnServer, ServerPlaces, await_ready, check_interrupted,
     refuse_reserved,
@@ -155,7 +156,7 @@ fn address(places: &ServerPlaces) -> Address {
 /// Whether a server that has just been started may give this answer.
 fn is_starting(error: &PostgresError) -> bool {
     match error {
-        PostgresError::Unreachable { .. } | PostgresError::Closed(_) => true,
+        PostgresError::Unreachable { .. } | PostgresError::Socket(SocketError::Closed(_)) => true,
         // cannot_connect_now
         PostgresError::Server(message) => message.code == "57P03",
         _ => false,

@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::error::{PostgresError, ServerMessage};
 use super::sizes::TransactionMessages;
 use super::wire::Frame;
+use crate::client::SocketError;
 use crate::work::work;
 use bytes::BytesMut;
 use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
@@ -182,7 +183,7 @@ fn bind(stamp: [u8; STAMP_BYTES], body: &[u8], outbox: &mut BytesMut) -> Result<
         outbox,
     );
     bound.map_err(|error| match error {
-        BindError::Serialization(error) => PostgresError::Io(error),
+        BindError::Serialization(error) => error.into(),
         BindError::Conversion(_) => PostgresError::Protocol("a payload is too long"),
     })
 }
@@ -205,7 +206,7 @@ fn do_not_wait(connection: &mut Connection) -> Result<(), PostgresError> {
 impl DriverSession for PostgresSession {
     fn transaction(&mut self) -> Result<Transaction, DriverError> {
         if self.is_failed {
-            return Err(PostgresError::Closed(" before, or failed").into());
+            return Err(PostgresError::from(SocketError::Closed(" before, or failed")).into());
         }
         // Until it returned well.
         self.is_failed = true;

@@ -10,6 +10,7 @@ use super::error::PostgresError;
 use super::programs::{PORT, SIGNALS, USER, start_order};
 use super::relay::DelayingRelay;
 use super::url::Address;
+use crate::client::SocketError;
 use crate::managed::{GuardProgram, GuardedProcess, ManagedError, ServerPlaces, check_interrupted};
 use measure::driver::{DriverError, ManagedPlan};
 use measure::units::parse_duration;
@@ -117,7 +118,7 @@ pub fn require(address: &Address, standbys: u32, plan: &ManagedPlan) -> Result<(
             return Ok(());
         }
         if Instant::now() > until {
-            return Err(PostgresError::TimedOut(STREAM_MAX));
+            return Err(SocketError::TimedOut(STREAM_MAX).into());
         }
         std::thread::sleep(LOOK);
     }

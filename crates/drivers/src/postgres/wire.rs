@@ -7,7 +7,7 @@
 
 use super::error::PostgresError;
 use super::url::{Address, Host};
-use crate::client::{LocalPeer, Socket};
+use crate::client::{LocalPeer, Socket, SocketError};
 use bytes::BytesMut;
 use postgres_protocol::message::{backend::Header, frontend};
 use std::time::Duration;
@@ -119,7 +119,7 @@ impl Wire {
         self.frames += 1;
         if self.frames > FRAMES_MAX + self.asked {
             self.socket.give_up();
-            return Err(PostgresError::Protocol("it sends without end"));
+            return Err(SocketError::Endless.into());
         }
         let (header, body) = self.socket.take(length).split_at(HEADER);
         Ok(Frame {

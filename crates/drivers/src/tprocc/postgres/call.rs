@@ -161,7 +161,7 @@ fn encode(
         outbox,
     );
     bound.map_err(|error| match error {
-        BindError::Serialization(error) => PostgresError::Io(error),
+        BindError::Serialization(error) => error.into(),
         BindError::Conversion(_) => PostgresError::Protocol("a call is too long"),
     })?;
     frontend::execute("", 0, outbox)?;
