@@ -2,14 +2,14 @@
 //!
 //! The script wrote no heading and microseconds. A heading may name another unit and the event.
 
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::notes::quote;
 use super::series::GrowingSeries;
 use super::tables::row;
 use super::tally::{Tally, TallyBudget};
-use super::{Gathered, Options, Sink, number};
+use super::{Gathered, Sink, number};
 use measure::WaitEvent;
 use measure::imported::{Axis, Series, Severity};
 
@@ -225,12 +225,6 @@ const UNITS: &[(&[&str], u64)] = &[
 /// Reads one file.
 #[derive(Debug)]
 pub struct CountElapsedReader {
-    lines: Lines,
-    state: State,
-}
-
-#[derive(Debug)]
-struct State {
     file: String,
     layout: Option<Layout>,
     /// The heading names other columns.
@@ -245,52 +239,61 @@ struct State {
 impl CountElapsedReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> CountElapsedReader {
+    pub fn new(file: &str) -> CountElapsedReader {
         CountElapsedReader {
-            lines: Lines::default(),
-            state: State {
-                file: file.to_owned(),
-                layout: None,
-                is_unknown: false,
-                started: false,
-                last: None,
-                tally: Tally::default(),
-                budget: TallyBudget::default(),
-                series: GrowingSeries::new(Axis::Sequence),
-            },
+            file: file.to_owned(),
+            layout: None,
+            is_unknown: false,
+            started: false,
+            last: None,
+            tally: Tally::default(),
+            budget: TallyBudget::default(),
+            series: GrowingSeries::new(Axis::Sequence),
         }
     }
 
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
+    fn take(&mut self, count: u64, ns: u64, at: Option<u64>, sink: &mut Sink) {
+        if let Some(last) = self.last.filter(|last| last.checked_add(1) != Some(count)) {
+            sink.notes
+                .add(Severity::Warning, "csv.gap", at, Some(1), || {
+                    format!("count goes from {last} to {count}: waits are missing or joined")
+                });
+        }
+        self.last = Some(count);
+        self.series.add(self.tally.count(), ns, 0);
+        self.tally.add(ns, &mut self.budget);
+        if sink.samples.event().is_some() {
+            sink.samples.add(ns);
+        }
     }
 
-    /// Ends the file.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let mut state = self.state;
-        let lines = self.lines.end(|line| {
-            sink.notes.add(
-                Severity::Note,
-                "csv.last_line",
-                Some(line.number),
-                None,
-                || "the last line has no end: its number may be cut; counted as it is".to_owned(),
-            );
-            state.line(line, sink);
+    fn give(self, sink: &mut Sink, out: &mut Gathered) {
+        let key = WaitEvent::LogFileParallelWrite.key();
+        let unit = match self.layout.and_then(|l| l.unit_ns) {
+            Some(_) => "the unit is the heading's",
+            None => "taken as microseconds, as that script wrote",
+        };
+        sink.notes
+            .add(Severity::Note, "csv.no_event", None, None, || {
+                format!("`count,elapsed` names no event: taken as log file parallel write; {unit}")
+            });
+        let mut row = row(&self.file);
+        row.waits.insert(key.to_owned(), self.tally.stats());
+        row.curves.insert(key.to_owned(), self.tally.curve());
+        let (axis, width, points) = self.series.points();
+        out.series.push(Series {
+            row: out.rows.len(),
+            event: key.to_owned(),
+            axis,
+            width,
+            points,
         });
-        if state.tally.count() > 0 {
-            state.give(sink, out);
-        }
-        Ended {
-            lines,
-            facts: Vec::new(),
-        }
+        out.yielded += self.tally.count();
+        out.rows.push(row);
     }
 }
 
-impl State {
+impl LineReader for CountElapsedReader {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
         let text = line.bytes.trim_ascii();
         if text.is_empty() {
@@ -339,44 +342,22 @@ impl State {
         }
     }
 
-    fn take(&mut self, count: u64, ns: u64, at: Option<u64>, sink: &mut Sink) {
-        if let Some(last) = self.last.filter(|last| last.checked_add(1) != Some(count)) {
-            sink.notes
-                .add(Severity::Warning, "csv.gap", at, Some(1), || {
-                    format!("count goes from {last} to {count}: waits are missing or joined")
-                });
-        }
-        self.last = Some(count);
-        self.series.add(self.tally.count(), ns, 0);
-        self.tally.add(ns, &mut self.budget);
-        if sink.samples.event().is_some() {
-            sink.samples.add(ns);
-        }
+    fn last_line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        sink.notes.add(
+            Severity::Note,
+            "csv.last_line",
+            Some(line.number),
+            None,
+            || "the last line has no end: its number may be cut; counted as it is".to_owned(),
+        );
+        self.line(line, sink);
     }
 
-    fn give(self, sink: &mut Sink, out: &mut Gathered) {
-        let key = WaitEvent::LogFileParallelWrite.key();
-        let unit = match self.layout.and_then(|l| l.unit_ns) {
-            Some(_) => "the unit is the heading's",
-            None => "taken as microseconds, as that script wrote",
-        };
-        sink.notes
-            .add(Severity::Note, "csv.no_event", None, None, || {
-                format!("`count,elapsed` names no event: taken as log file parallel write; {unit}")
-            });
-        let mut row = row(&self.file);
-        row.waits.insert(key.to_owned(), self.tally.stats());
-        row.curves.insert(key.to_owned(), self.tally.curve());
-        let (axis, width, points) = self.series.points();
-        out.series.push(Series {
-            row: out.rows.len(),
-            event: key.to_owned(),
-            axis,
-            width,
-            points,
-        });
-        out.yielded += self.tally.count();
-        out.rows.push(row);
+    fn end(self: Box<Self>, _lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
+        if self.tally.count() > 0 {
+            self.give(sink, out);
+        }
+        Facts::new()
     }
 }
 

@@ -10,9 +10,9 @@ mod words;
 
 use super::awr::cell::GridCell;
 use super::blanks;
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::miner::MinerSections;
 use super::notes::quote;
 use super::number::whole_u64;
@@ -20,7 +20,7 @@ use super::origin::{SourceLine, span_of_bytes};
 use super::quick::QuickWord;
 use super::snapshots::{ListedBucket, STARTED, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
-use super::{Gathered, Options, Sink};
+use super::{Gathered, Sink};
 use columns::{
     Columns, INSTANCES, ListingLine, MS_NS, SNAPSHOTS, US_NS, columns, heads, named, upper,
 };
@@ -95,13 +95,6 @@ fn is_rule(line: &[u8]) -> bool {
     wide && line.iter().all(drawn)
 }
 
-/// Reads one file.
-#[derive(Debug)]
-pub struct HistogramReader {
-    lines: Lines,
-    state: HistogramLines,
-}
-
 /// Reads the lines of a file: all of them, or those of the listings among other evidence.
 #[derive(Debug)]
 pub struct HistogramLines {
@@ -130,32 +123,15 @@ pub struct HistogramLines {
     sections: MinerSections,
 }
 
-impl HistogramReader {
-    /// A reader of the file of that name.
-    #[must_use]
-    pub fn new(_options: &Options, file: &str) -> HistogramReader {
-        HistogramReader {
-            lines: Lines::default(),
-            state: HistogramLines::new(file, false),
-        }
+impl LineReader for HistogramLines {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        HistogramLines::line(self, line, sink);
     }
 
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
-    }
-
-    /// Ends the file.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let mut state = self.state;
-        let lines = self.lines.end(|line| state.line(line, sink));
-        state.sections.end(lines, state.buckets, &mut sink.notes);
-        state.end(out);
-        Ended {
-            lines,
-            facts: Vec::new(),
-        }
+    fn end(mut self: Box<Self>, lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
+        self.sections.end(lines, self.buckets, &mut sink.notes);
+        HistogramLines::end(&mut self, out);
+        Facts::new()
     }
 }
 

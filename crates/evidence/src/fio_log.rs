@@ -6,13 +6,13 @@
 //! nanoseconds and fio 2 wrote microseconds; bins differ in number by that, single values in
 //! nothing, so that they keep the unit of the log.
 
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::notes::quote;
 use super::origin::SourcedCell;
 use super::sheets::Sheets;
-use super::{Gathered, Options, Sink, number};
+use super::{Gathered, Sink, number};
 use measure::imported::{Cell, Severity};
 
 /// Lines from which such a file is recognised.
@@ -104,12 +104,6 @@ struct Values {
 /// Reads one file.
 #[derive(Debug)]
 pub struct FioLogReader {
-    lines: Lines,
-    state: State,
-}
-
-#[derive(Debug)]
-struct State {
     file: String,
     sheets: Sheets,
     values: [Values; DIRECTIONS.len()],
@@ -119,47 +113,7 @@ struct State {
     last: u64,
 }
 
-impl FioLogReader {
-    /// A reader of the file of that name.
-    #[must_use]
-    pub fn new(_options: &Options, file: &str) -> FioLogReader {
-        FioLogReader {
-            lines: Lines::default(),
-            state: State {
-                file: file.to_owned(),
-                sheets: Sheets::new(file),
-                values: Default::default(),
-                bins: Default::default(),
-                first: 0,
-                last: 0,
-            },
-        }
-    }
-
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
-    }
-
-    /// Ends the file. A last line without an end may be cut in a number, and is left out.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let lines = self.lines.end(|line| {
-            sink.notes.last_line("fio_log.last_line", line.number);
-        });
-        let mut state = self.state;
-        state.give_values(sink);
-        state.give_bins();
-        out.yielded += state.sheets.found;
-        out.tables.extend(state.sheets.into_tables(&mut sink.notes));
-        Ended {
-            lines,
-            facts: Vec::new(),
-        }
-    }
-}
-
-impl State {
+impl LineReader for FioLogReader {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
         let text = line.bytes.trim_ascii();
         if text.is_empty() {
@@ -189,6 +143,34 @@ impl State {
             .add(Severity::Warning, "fio_log.bad_line", at, Some(1), || {
                 format!("{} is not a line of a log of fio: left out", quote(text))
             });
+    }
+
+    /// It may be cut in a number, and is left out.
+    fn last_line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        sink.notes.last_line("fio_log.last_line", line.number);
+    }
+
+    fn end(mut self: Box<Self>, _lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
+        self.give_values(sink);
+        self.give_bins();
+        out.yielded += self.sheets.found;
+        out.tables.extend(self.sheets.into_tables(&mut sink.notes));
+        Facts::new()
+    }
+}
+
+impl FioLogReader {
+    /// A reader of the file of that name.
+    #[must_use]
+    pub fn new(file: &str) -> FioLogReader {
+        FioLogReader {
+            file: file.to_owned(),
+            sheets: Sheets::new(file),
+            values: Default::default(),
+            bins: Default::default(),
+            first: 0,
+            last: 0,
+        }
     }
 
     fn give_values(&mut self, sink: &mut Sink) {

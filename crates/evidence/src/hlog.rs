@@ -5,13 +5,13 @@
 //! The log does not name its unit. Its `Interval_Max` does, since writers print it in milliseconds
 //! of nanoseconds (a ratio of 1,000,000): where that does not fit the values, no unit is guessed.
 
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::notes::quote;
 use super::origin::SourcedCell;
 use super::sheets::Sheets;
-use super::{Gathered, Options, Sink, hdr};
+use super::{Gathered, Sink, hdr};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 use std::collections::BTreeMap;
@@ -59,52 +59,12 @@ struct Merged {
 /// Reads one file.
 #[derive(Debug)]
 pub struct HlogReader {
-    lines: Lines,
-    state: State,
-}
-
-#[derive(Debug)]
-struct State {
     sheets: Sheets,
     tags: BTreeMap<String, Merged>,
-    facts: Vec<(String, String)>,
+    facts: Facts,
 }
 
-impl HlogReader {
-    /// A reader of the file of that name.
-    #[must_use]
-    pub fn new(_options: &Options, file: &str) -> HlogReader {
-        HlogReader {
-            lines: Lines::default(),
-            state: State {
-                sheets: Sheets::new(file),
-                tags: BTreeMap::new(),
-                facts: Vec::new(),
-            },
-        }
-    }
-
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
-    }
-
-    /// Ends the file.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let mut state = self.state;
-        let lines = self.lines.end(|line| state.line(line, sink));
-        state.give(sink);
-        out.yielded += state.sheets.found;
-        out.tables.extend(state.sheets.into_tables(&mut sink.notes));
-        Ended {
-            lines,
-            facts: state.facts,
-        }
-    }
-}
-
-impl State {
+impl LineReader for HlogReader {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
         let text = String::from_utf8_lossy(line.bytes);
         let text = text.trim();
@@ -168,6 +128,25 @@ impl State {
         } else {
             merged.is_ns && fits
         };
+    }
+
+    fn end(mut self: Box<Self>, _lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
+        self.give(sink);
+        out.yielded += self.sheets.found;
+        out.tables.extend(self.sheets.into_tables(&mut sink.notes));
+        self.facts
+    }
+}
+
+impl HlogReader {
+    /// A reader of the file of that name.
+    #[must_use]
+    pub fn new(file: &str) -> HlogReader {
+        HlogReader {
+            sheets: Sheets::new(file),
+            tags: BTreeMap::new(),
+            facts: Facts::new(),
+        }
     }
 
     fn give(&mut self, sink: &mut Sink) {

@@ -30,6 +30,7 @@ mod import;
 mod json;
 mod json_reader;
 pub mod kind;
+mod line_reader;
 pub mod lines;
 pub mod listing;
 mod look_alike;

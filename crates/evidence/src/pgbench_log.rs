@@ -6,16 +6,16 @@
 //! microseconds of it, then what `-R` and `--max-tries` add. Transactions that were skipped or
 //! failed have a word where others have their time.
 
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::notes::quote;
 use super::origin::{SourcedCell, span_of_bytes};
 use super::series::GrowingSeries;
 use super::sheets::Sheets;
 use super::tables::row;
 use super::tally::{Tally, TallyBudget};
-use super::{Gathered, Options, Sink, number};
+use super::{Gathered, Sink, number};
 use measure::imported::{Axis, Cell, Series, Severity};
 use measure::origin::{OriginInput, TextSpan};
 use std::collections::BTreeMap;
@@ -140,12 +140,6 @@ impl Interval {
 /// Reads one file.
 #[derive(Debug)]
 pub struct PgbenchLogReader {
-    lines: Lines,
-    state: State,
-}
-
-#[derive(Debug)]
-struct State {
     file: String,
     sheets: Sheets,
     table: Option<usize>,
@@ -165,60 +159,15 @@ struct Script {
 impl PgbenchLogReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> PgbenchLogReader {
+    pub fn new(file: &str) -> PgbenchLogReader {
         PgbenchLogReader {
-            lines: Lines::default(),
-            state: State {
-                file: file.to_owned(),
-                sheets: Sheets::new(file),
-                table: None,
-                scripts: BTreeMap::new(),
-                budget: TallyBudget::default(),
-                without: 0,
-                first_us: None,
-            },
-        }
-    }
-
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
-    }
-
-    /// Ends the file. A last line without an end may be cut in a number, and is left out.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let lines = self.lines.end(|line| {
-            sink.notes.last_line("pgbench_log.last_line", line.number);
-        });
-        self.state.give(sink, out);
-        Ended {
-            lines,
-            facts: Vec::new(),
-        }
-    }
-}
-
-impl State {
-    fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
-        let text = line.bytes.trim_ascii();
-        if text.is_empty() {
-            return;
-        }
-        match entry(text).filter(|_| !line.cut) {
-            Some(Entry::Transaction { script, at_us, us }) => self.transaction(script, at_us, us),
-            Some(Entry::Without) => self.without += 1,
-            Some(Entry::Interval(interval)) => self.interval(&interval, &line),
-            None => {
-                let at = Some(line.number);
-                sink.notes.add(
-                    Severity::Warning,
-                    "pgbench_log.bad_line",
-                    at,
-                    Some(1),
-                    || format!("{} is not a line of pgbench -l: left out", quote(text)),
-                );
-            }
+            file: file.to_owned(),
+            sheets: Sheets::new(file),
+            table: None,
+            scripts: BTreeMap::new(),
+            budget: TallyBudget::default(),
+            without: 0,
+            first_us: None,
         }
     }
 
@@ -255,8 +204,37 @@ impl State {
         let cells = interval.cells(line);
         self.sheets.sourced_row(table, number, cells);
     }
+}
 
-    fn give(self, sink: &mut Sink, out: &mut Gathered) {
+impl LineReader for PgbenchLogReader {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        let text = line.bytes.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
+        match entry(text).filter(|_| !line.cut) {
+            Some(Entry::Transaction { script, at_us, us }) => self.transaction(script, at_us, us),
+            Some(Entry::Without) => self.without += 1,
+            Some(Entry::Interval(interval)) => self.interval(&interval, &line),
+            None => {
+                let at = Some(line.number);
+                sink.notes.add(
+                    Severity::Warning,
+                    "pgbench_log.bad_line",
+                    at,
+                    Some(1),
+                    || format!("{} is not a line of pgbench -l: left out", quote(text)),
+                );
+            }
+        }
+    }
+
+    /// It may be cut in a number, and is left out.
+    fn last_line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        sink.notes.last_line("pgbench_log.last_line", line.number);
+    }
+
+    fn end(self: Box<Self>, _lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
         if self.without > 0 {
             sink.notes.add(
                 Severity::Note,
@@ -292,5 +270,6 @@ impl State {
         }
         out.yielded += self.sheets.found;
         out.tables.extend(self.sheets.into_tables(&mut sink.notes));
+        Facts::new()
     }
 }

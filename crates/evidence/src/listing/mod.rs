@@ -33,9 +33,9 @@ use super::awr::text::{Text, heads_profile};
 use super::awr::{delimited, give::ReportFigures};
 use super::blanks;
 use super::event_histogram::HistogramLines;
-use super::gathered::Ended;
 use super::head::Head;
-use super::lines::{Line, Lines};
+use super::line_reader::{Facts, LineReader};
+use super::lines::Line;
 use super::published::{self, Published};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};
@@ -172,12 +172,6 @@ fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>>
 /// Reads one file.
 #[derive(Debug)]
 pub struct ListingReader {
-    lines: Lines,
-    state: State,
-}
-
-#[derive(Debug)]
-struct State {
     file: String,
     sheets: Sheets,
     give: ReportFigures,
@@ -237,57 +231,40 @@ impl ListingReader {
     #[must_use]
     pub fn new(options: &Options, file: &str) -> ListingReader {
         ListingReader {
-            lines: Lines::default(),
-            state: State {
-                file: file.to_owned(),
-                sheets: Sheets::new(file),
-                give: ReportFigures::default(),
-                report: Text::default(),
-                label: String::new(),
-                iostat: iostat::IostatSamples::default(),
-                outliers: outliers::Outliers::default(),
-                metrics: cell_metrics::Metrics::default(),
-                fsync: pg_test_fsync::Tests::default(),
-                blocks: block_size::Sizes::default(),
-                pgbench: pgbench::PgbenchOutput::default(),
-                psql: psql::PsqlListings::new(file),
-                fio: fio_text::FioText::default(),
-                counters: oracle_counters::OracleCounters::new(file),
-                hammerdb: hammerdb::HammerDbOutput::default(),
-                sysbench: sysbench::SysbenchOutput::default(),
-                ebpf: ebpf::EbpfHistograms::default(),
-                diskstats: diskstats::DiskstatsCopies::default(),
-                innodb: innodb::InnodbOutput::new(file),
-                sqlserver: sqlserver_waits::SqlServerWaits::new(file),
-                prometheus: prometheus::PrometheusHistograms::new(file),
-                etcd: etcd_log::EtcdLog::default(),
-                published: Published::default(),
-                histograms: HistogramLines::new(file, true),
-                asked: AskedKind {
-                    kind: options.kind,
-                    rows: 0,
-                    seen: 0,
-                },
+            file: file.to_owned(),
+            sheets: Sheets::new(file),
+            give: ReportFigures::default(),
+            report: Text::default(),
+            label: String::new(),
+            iostat: iostat::IostatSamples::default(),
+            outliers: outliers::Outliers::default(),
+            metrics: cell_metrics::Metrics::default(),
+            fsync: pg_test_fsync::Tests::default(),
+            blocks: block_size::Sizes::default(),
+            pgbench: pgbench::PgbenchOutput::default(),
+            psql: psql::PsqlListings::new(file),
+            fio: fio_text::FioText::default(),
+            counters: oracle_counters::OracleCounters::new(file),
+            hammerdb: hammerdb::HammerDbOutput::default(),
+            sysbench: sysbench::SysbenchOutput::default(),
+            ebpf: ebpf::EbpfHistograms::default(),
+            diskstats: diskstats::DiskstatsCopies::default(),
+            innodb: innodb::InnodbOutput::new(file),
+            sqlserver: sqlserver_waits::SqlServerWaits::new(file),
+            prometheus: prometheus::PrometheusHistograms::new(file),
+            etcd: etcd_log::EtcdLog::default(),
+            published: Published::default(),
+            histograms: HistogramLines::new(file, true),
+            asked: AskedKind {
+                kind: options.kind,
+                rows: 0,
+                seen: 0,
             },
         }
     }
-
-    /// Takes the next text.
-    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
-        let state = &mut self.state;
-        self.lines.feed(text, |line| state.line(line, sink));
-    }
-
-    /// Ends the file.
-    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
-        let mut state = self.state;
-        let lines = self.lines.end(|line| state.line(line, sink));
-        let facts = state.end(sink, out);
-        Ended { lines, facts }
-    }
 }
 
-impl State {
+impl LineReader for ListingReader {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
         let n = line.number;
         if line.cut || line.bytes.len() > LINE_MAX {
@@ -354,7 +331,7 @@ impl State {
         asked.took(&[Kind::RSummary, Kind::StudyTable], sheets);
     }
 
-    fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Vec<(String, String)> {
+    fn end(mut self: Box<Self>, _lines: u64, sink: &mut Sink, out: &mut Gathered) -> Facts {
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
         let (asked, before) = (&mut self.asked, out.mark());
         self.report.end(&mut self.give, sheets, notes);
