@@ -18,7 +18,7 @@ pub const EVIDENCE_TABLE: &str = "compare_evidence";
 pub const SCHEMA: &str = "redolab.comparison/1";
 
 /// Runs compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Always [`SCHEMA`].
     pub schema: String,

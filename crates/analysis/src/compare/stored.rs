@@ -75,16 +75,7 @@ pub(super) fn begun(options: &Options, rounds: Option<u32>) -> Comparison {
                 .to_owned(),
             notes: Vec::new(),
         },
-        runs: Vec::new(),
-        notices: Vec::new(),
-        decisions: Vec::new(),
-        answers: Vec::new(),
-        differences: Vec::new(),
-        not_compared: Vec::new(),
-        tables: Vec::new(),
-        distributions: Vec::new(),
-        conditions: Vec::new(),
-        exit_code: 0,
+        ..Comparison::default()
     }
 }
 
