@@ -120,15 +120,12 @@ fn a_need_that_no_device_meets_is_answered_no() {
         true => (4, "Undetermined: "),
         false => (3, "Verdict: NO"),
     };
-    done.expect(
-        code,
-        &[
-            word,
-            "misses the need",
-            "no row of LGWR-LAT1 ran",
-            "Not judged:",
-        ],
-    );
+    // A busy device makes too few commits for a percentile.
+    let p99 = match done.out.contains("p99 not known") {
+        true => "under 1,000 waits",
+        false => "no row of LGWR-LAT1 ran",
+    };
+    done.expect(code, &[word, "misses the need", p99, "Not judged:"]);
     let not_judged = done.out.split("Not judged:").nth(1).expect("a list");
     assert_eq!(not_judged.matches("power loss").count(), 1, "{not_judged}");
     place.expect_clean(&place.target);
