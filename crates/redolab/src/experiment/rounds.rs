@@ -77,20 +77,7 @@ pub fn conduct_rounds(
     let plans: Vec<MeasurementPlan> = targets
         .map(|named| named.measured(&plan.measured))
         .collect();
-    let targets = plan.targets.iter().zip(&plans);
-    let identified = targets.map(|(named, measured)| -> Result<_, Failure> {
-        let target = Identified::of(&named.target, measured, drivers)?;
-        if matches!(target, Identified::Null) {
-            let null = "rounds are not measured on the null device";
-            return Err(Failure::Unusable(null.to_owned()));
-        }
-        // Rounds need the same rows on every target.
-        let rows = plan.measured.rows.iter();
-        let refused = rows.map(|row| accepts(&target, row)).find_map(Result::err);
-        refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
-        Ok((named.name.clone(), target))
-    });
-    let identified: Vec<(String, Identified)> = identified.collect::<Result<_, _>>()?;
+    let identified = identify_each(plan, &plans, drivers)?;
     let paths = || identified.iter().filter_map(|(_, target)| target.path());
     if paths().next().is_none() {
         refuse_log_options(&plan.measured.log)?;
@@ -147,6 +134,28 @@ pub fn conduct_rounds(
         notices,
         notes,
     }))
+}
+
+/// What each target is, by its name, where it can run the rows.
+fn identify_each(
+    plan: &RoundsPlan,
+    plans: &[MeasurementPlan],
+    drivers: &[DriverKind],
+) -> Result<Vec<(String, Identified)>, Failure> {
+    let targets = plan.targets.iter().zip(plans);
+    let identified = targets.map(|(named, measured)| {
+        let target = Identified::of(&named.target, measured, drivers)?;
+        if matches!(target, Identified::Null) {
+            let null = "rounds are not measured on the null device";
+            return Err(Failure::Unusable(null.to_owned()));
+        }
+        // Rounds need the same rows on every target.
+        let rows = plan.measured.rows.iter();
+        let refused = rows.map(|row| accepts(&target, row)).find_map(Result::err);
+        refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
+        Ok((named.name.clone(), target))
+    });
+    identified.collect()
 }
 
 /// Refuses logs of several targets on one volume that have no room there together.
