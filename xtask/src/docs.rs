@@ -1,7 +1,7 @@
 //! Documents that are generated, so that a fact is kept in one place.
 //!
 //! `docs/metrics.md` is the metric catalogue as a table, `docs/findings.md` (`findings`) the one of
-//! findings. `docs/format.md` is written by hand and
+//! findings; `docs/testing.md` has the table of proofs. `docs/format.md` is written by hand and
 //! carries a hash of the code that it describes: when they part, `tidy` fails until someone has
 //! read the document again and refreshed the hash. The figures of `docs/performance.md`, and every
 //! marked figure in the text of any document, are made from measured data (`figures`).
@@ -20,6 +20,12 @@ use std::path::Path;
 const HASH_OPENS: &str = "<!-- layout-hash: ";
 const HASH_CLOSES: &str = " -->";
 
+/// `docs/testing.md` with its table of proofs as `prove` has it; none if it has no place for it.
+pub fn testing(document: &str) -> Option<String> {
+    let proofs = crate::prove::table();
+    figures::between(document, "<!-- proofs -->", "<!-- /proofs -->", &proofs)
+}
+
 /// Writes what is generated, where it differs, and says so.
 pub fn write(root: &Path) -> Outcome<bool> {
     let files = tree::files(root)?;
@@ -37,6 +43,10 @@ pub fn write(root: &Path) -> Outcome<bool> {
     )?;
     let listed = policy::FINDINGS_DOCUMENT;
     refresh(root, listed, now(listed), &findings())?;
+    let tests = policy::TESTING_DOCUMENT;
+    if let Some(fresh) = now(tests).and_then(testing) {
+        refresh(root, tests, now(tests), &fresh)?;
+    }
     if let (Some(document), Some(hash)) = (now(policy::LAYOUT_DOCUMENT), layout_hash(&files)) {
         let fresh = with_layout_hash(document, &hash);
         refresh(root, policy::LAYOUT_DOCUMENT, Some(document), &fresh)?;

@@ -48,6 +48,13 @@ fn path(figure: &Figure) -> String {
     format!("{FOLDER}/log-{}.svg", figure.name)
 }
 
+/// The document with `fresh` between two marks, which stay; none if it lacks one of them.
+pub fn between(document: &str, opens: &str, closes: &str, fresh: &str) -> Option<String> {
+    let (before, rest) = document.split_once(opens)?;
+    let (_, after) = rest.split_once(closes)?;
+    Some(format!("{before}{opens}\n{fresh}\n{closes}{after}"))
+}
+
 /// The page with each figure's place filled: the figure and its data, or that it was not measured.
 ///
 /// # Errors
@@ -56,11 +63,6 @@ pub fn page(document: &str, made: &[Made]) -> Outcome<String> {
     let mut text = document.to_owned();
     for (figure, (path, drawn)) in FIGURES.iter().zip(made) {
         let opens = format!("<!-- figure: {} -->", figure.name);
-        let told = |what: &str| format!("{PAGE}: {what} `{opens}`");
-        let (before, rest) = text.split_once(&opens).ok_or_else(|| told("no"))?;
-        let (_, after) = rest
-            .split_once(CLOSES)
-            .ok_or_else(|| told("nothing closes"))?;
         let shown = match drawn {
             Some(_) => {
                 let name = path.rsplit('/').next().unwrap_or(path);
@@ -71,7 +73,8 @@ pub fn page(document: &str, made: &[Made]) -> Outcome<String> {
                 format!("*Not measured: there is no `{data}`.*")
             }
         };
-        text = format!("{before}{opens}\n{shown}\n{CLOSES}{after}");
+        text = between(&text, &opens, CLOSES, &shown)
+            .ok_or_else(|| format!("{PAGE}: no `{opens}`, or nothing closes it"))?;
     }
     Ok(text)
 }

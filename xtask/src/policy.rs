@@ -172,6 +172,9 @@ pub const METRICS_DOCUMENT: &str = "docs/metrics.md";
 /// The document generated from the catalogue of findings.
 pub const FINDINGS_DOCUMENT: &str = "docs/findings.md";
 
+/// The document of tests, whose table of proofs is generated.
+pub const TESTING_DOCUMENT: &str = "docs/testing.md";
+
 /// Product code that changes the file system through descriptors only.
 pub const BY_DESCRIPTOR: [&str; 2] = ["crates/drivers/src/", "crates/redolab/src/"];
 

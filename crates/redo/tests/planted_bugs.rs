@@ -1,4 +1,4 @@
-//! The bugs that can be planted are as many as ARCHITECTURE.md says, and each is planted by a test.
+//! The bugs that can be planted are as many as docs/testing.md says, and each is planted by a test.
 
 use std::path::{Path, PathBuf};
 
@@ -49,14 +49,14 @@ fn planted_bugs_are_counted_rightly_and_each_is_planted() {
         assert!(named, "no test plants {bug}");
     }
     // A package has no such document.
-    let Some(claims) = read("../../ARCHITECTURE.md") else {
-        return println!("skipped: ARCHITECTURE.md is not part of the package");
+    let Some(claims) = read("../../docs/testing.md") else {
+        return println!("skipped: docs/testing.md is not part of the package");
     };
     let claim = claims.split_once(" planted bugs (").expect("the claim").0;
     let number = claim.rsplit(' ').next().expect("a number");
     assert_eq!(
         number,
         bugs.len().to_string(),
-        "ARCHITECTURE.md says {number}"
+        "docs/testing.md says {number}"
     );
 }

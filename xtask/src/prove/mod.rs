@@ -125,6 +125,16 @@ fn all() -> Vec<(&'static str, &'static str, &'static str)> {
     all
 }
 
+/// The table of proofs of docs/testing.md.
+pub fn table() -> String {
+    let lines = all().into_iter().map(|(name, shows, takes)| {
+        let shows = shows.replace('|', "\\|");
+        format!("\n| `{name}` | {shows} | {takes} |")
+    });
+    let heading = "| proof | what it shows | time |\n|---|---|---|".to_owned();
+    heading + &lines.collect::<String>()
+}
+
 /// Each proof, and how old it is where that is known.
 fn list(ages: &BTreeMap<&str, Age>) -> String {
     let line = |(name, shows, takes): (&str, &str, &str)| {

@@ -47,6 +47,16 @@ fn generated(files: &[File], found: &mut Vec<Violation>) {
         let path = policy::FINDINGS_DOCUMENT;
         found.push(Violation::new(path, 1, "findings-doc", message));
     }
+    let tests = text(policy::TESTING_DOCUMENT);
+    if tests.is_some() && tests.and_then(docs::testing).as_deref() != tests {
+        let message = "differs from the proofs that there are: `cargo xtask docs` writes its table";
+        found.push(Violation::new(
+            policy::TESTING_DOCUMENT,
+            1,
+            "testing-doc",
+            message,
+        ));
+    }
     let (Some(document), Some(hash)) = (text(policy::LAYOUT_DOCUMENT), docs::layout_hash(files))
     else {
         return;
@@ -305,5 +315,11 @@ mod tests {
         assert_eq!(with(&[layout(2), document.clone()]), ["layout-hash"]);
         assert_eq!(with(&[layout(2)]), none);
         assert_eq!(rules(&[document]), ["metrics-doc", "findings-doc"]);
+        let tests = |text: &str| made_up(policy::TESTING_DOCUMENT, text);
+        let place = "<!-- proofs -->\n<!-- /proofs -->\n";
+        let filled = docs::testing(place).expect("a place");
+        assert_eq!(with(&[tests(&filled)]), none);
+        assert_eq!(with(&[tests(place)]), ["testing-doc"]);
+        assert_eq!(with(&[tests("# no place")]), ["testing-doc"]);
     }
 }
