@@ -26,68 +26,55 @@ pub fn testing(document: &str) -> Option<String> {
     figures::between(document, "<!-- proofs -->", "<!-- /proofs -->", &proofs)
 }
 
+/// Every generated file as it should be: its path, and its text; none if there is no data for it.
+///
+/// # Errors
+/// Data or a document that cannot be read, with its name.
+pub fn made(files: &[File]) -> Outcome<Vec<figures::Made>> {
+    let figures = figures::made(files)?;
+    let mut made = vec![
+        (policy::METRICS_DOCUMENT.to_owned(), Some(metrics())),
+        (policy::FINDINGS_DOCUMENT.to_owned(), Some(findings())),
+    ];
+    for file in files.iter().filter(|file| file.ending() == "md") {
+        let mut text = figures::values::filled(file, files)?;
+        if file.path == policy::TESTING_DOCUMENT {
+            text = testing(&text).ok_or_else(|| format!("{}: no place for proofs", file.path))?;
+        } else if file.path == figures::PAGE {
+            text = figures::page(&text, &figures)?;
+        } else if file.path == policy::LAYOUT_DOCUMENT
+            && let Some(hash) = layout_hash(files)
+        {
+            text = with_layout_hash(&text, &hash);
+        }
+        if text != file.text {
+            made.push((file.path.clone(), Some(text)));
+        }
+    }
+    made.extend(figures);
+    Ok(made)
+}
+
 /// Writes what is generated, where it differs, and says so.
 pub fn write(root: &Path) -> Outcome<bool> {
     let files = tree::files(root)?;
-    let now = |path: &str| {
-        files
-            .iter()
-            .find(|f| f.path == path)
-            .map(|f| f.text.as_str())
-    };
-    refresh(
-        root,
-        policy::METRICS_DOCUMENT,
-        now(policy::METRICS_DOCUMENT),
-        &metrics(),
-    )?;
-    let listed = policy::FINDINGS_DOCUMENT;
-    refresh(root, listed, now(listed), &findings())?;
-    let tests = policy::TESTING_DOCUMENT;
-    if let Some(fresh) = now(tests).and_then(testing) {
-        refresh(root, tests, now(tests), &fresh)?;
-    }
-    if let (Some(document), Some(hash)) = (now(policy::LAYOUT_DOCUMENT), layout_hash(&files)) {
-        let fresh = with_layout_hash(document, &hash);
-        refresh(root, policy::LAYOUT_DOCUMENT, Some(document), &fresh)?;
-    }
-    let made = figures::made(&files)?;
-    for (path, drawn) in &made {
-        match (drawn, now(path)) {
-            (Some(drawn), now) => refresh(root, path, now, drawn)?,
-            (None, Some(_)) => {
-                std::fs::remove_file(root.join(path)).map_err(|e| format!("{path}: {e}"))?;
-                println!("{path}: removed, there is no data for it");
-            }
-            (None, None) => println!("{path}: no data"),
+    for (path, fresh) in made(&files)? {
+        let now = files.iter().find(|file| file.path == path);
+        if now.map(|file| &file.text) == fresh.as_ref() {
+            continue;
         }
-    }
-    if let Some(document) = now(figures::PAGE) {
-        let fresh = figures::page(document, &made)?;
-        refresh(root, figures::PAGE, Some(document), &fresh)?;
-    }
-    // Read again: the page of figures may have just been written.
-    let files = tree::files(root)?;
-    for file in files.iter().filter(|file| figures::values::has_any(file)) {
-        let fresh = figures::values::filled(file, &files);
-        let fresh = fresh.map_err(|problem| format!("{}: {problem}", file.path))?;
-        refresh(root, &file.path, Some(&file.text), &fresh)?;
+        let file = root.join(&path);
+        let folder = file.parent().unwrap_or(root);
+        let done = match fresh {
+            Some(fresh) => {
+                std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, fresh))
+            }
+            None => std::fs::remove_file(&file),
+        };
+        done.map_err(|e| format!("{path}: {e}"))?;
+        println!("{path}: written anew");
     }
     Ok(true)
-}
-
-fn refresh(root: &Path, path: &str, now: Option<&str>, fresh: &str) -> Outcome<()> {
-    if now == Some(fresh) {
-        println!("{path}: fresh");
-        return Ok(());
-    }
-    let file = root.join(path);
-    let folder = file.parent().unwrap_or(root);
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&file, fresh))
-        .map_err(|e| format!("{path}: {e}"))?;
-    println!("{path}: written");
-    Ok(())
 }
 
 /// The lines of a table of metrics.

@@ -1,7 +1,7 @@
 //! The figures of `docs/performance.md`, made from measured data under `experiments/`.
 //!
 //! What lives here: which files they become and what the page says of them. `data` reads CSV,
-//! `plan` and `ways` know the figures, `chart` draws, `values` are those in the text of any
+//! `plan` and `ways` know the figures, `chart` draws, `values` fills tables of any
 //! document. Nothing here measures: without data a figure does not exist, and the page says so.
 //!
 //! Invariant: the same data gives the same bytes, so that `tidy` sees when figure and data part.
@@ -23,7 +23,7 @@ pub const PAGE: &str = "docs/performance.md";
 const FOLDER: &str = "docs/figures";
 const CLOSES: &str = "<!-- end of figure -->";
 
-/// A figure as it should be: its path, and its text if there is data.
+/// A generated file: its path, and its text if there is data for it.
 pub type Made = (String, Option<String>);
 
 /// Every figure.
@@ -77,33 +77,6 @@ pub fn page(document: &str, made: &[Made]) -> Outcome<String> {
             .ok_or_else(|| format!("{PAGE}: no `{opens}`, or nothing closes it"))?;
     }
     Ok(text)
-}
-
-/// Everything that is not as it should be: path and what is wrong.
-pub fn stale(files: &[File]) -> Vec<(String, String)> {
-    let made = match made(files) {
-        Ok(made) => made,
-        Err(problem) => return vec![(PAGE.to_owned(), problem)],
-    };
-    let text = |path: &str| files.iter().find(|f| f.path == path).map(|f| &f.text);
-    let mut found = Vec::new();
-    for (path, drawn) in &made {
-        if text(path) != drawn.as_ref() {
-            let what = "differs from the measured data: `cargo xtask docs` writes it";
-            found.push((path.clone(), what.to_owned()));
-        }
-    }
-    if let Some(document) = text(PAGE) {
-        match page(document, &made) {
-            Ok(fresh) if fresh == *document => {}
-            Ok(_) => found.push((
-                PAGE.to_owned(),
-                "its figures are not those that were measured: `cargo xtask docs`".to_owned(),
-            )),
-            Err(problem) => found.push((PAGE.to_owned(), problem)),
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -219,19 +192,5 @@ mod tests {
         assert!(!text.contains("old"));
         assert_eq!(page(&text, &made).as_ref(), Ok(&text), "it settles");
         assert!(page("", &made).is_err());
-    }
-
-    #[test]
-    fn what_is_stale_is_found() {
-        let mut files = vec![file("experiments/peers/data.csv", PEERS)];
-        assert_eq!(stale(&files).len(), 3, "figures that were not written");
-        for (path, drawn) in made(&files).expect("readable") {
-            files.extend(drawn.map(|text| file(&path, &text)));
-        }
-        assert_eq!(stale(&files), []);
-        files.remove(0);
-        assert_eq!(stale(&files).len(), 3, "figures without data");
-        files.push(file("experiments/stream/data.csv", "a,b\n1\n"));
-        assert!(stale(&files)[0].1.contains("data.csv:2"));
     }
 }

@@ -1,12 +1,21 @@
-//! Figures in the text of documents: each is computed from the measured data that its mark names.
+//! Figures in tables of documents: each is computed from the measured data that its mark names.
 //!
-//! A mark is a comment before the figure, and one behind it:
+//! A table is behind a comment that holds it with marks in place of figures, and before another
+//! comment that ends it:
 //!
 //! ```text
-//! <!-- value in peers/data.csv; of commits_per_s; where peer=redolab:inline, threads=8;
-//! over max peer!=redolab*, threads=8; as range; digits 2 -->1.79 (1.46 to 2.02)<!-- /value -->
+//! <!-- table: in peers/data.csv; digits 2
+//! | peer | commits |
+//! |---|---|
+//! | inline | {of commits_per_s; where peer=redolab:inline; over max peer!=redolab*; as range} |
+//! -->
+//! | peer | commits |
+//! |---|---|
+//! | inline | 1.79 (1.46 to 2.02) |
+//! <!-- /table -->
 //! ```
 //!
+//! The first line has what is common to the marks of the table; a mark adds to it.
 //! - `in`: a CSV file below `experiments/`.
 //! - `of`: a column, or several with `*` and `/` between them, from left to right; `+` between
 //!   columns adds them up first.
@@ -19,15 +28,15 @@
 //!   with none in so many tries, below 3/N with 95 % confidence, percent.
 //! - `digits`: after the point, 2 unless stated; with 0 thousands are parted by commas.
 //!
-//! Invariant: a mark that cannot be computed is an error, and so is a figure that differs.
+//! Invariant: a mark that cannot be computed is an error.
 
 use super::data::{Row, Spread, Table};
 use crate::Outcome;
 use crate::tree::File;
 
-const OPENS: &str = "<!-- value ";
-const HEAD_CLOSES: &str = "-->";
-const CLOSES: &str = "<!-- /value -->";
+const OPENS: &str = "<!-- table:";
+const HEAD_CLOSES: &str = "\n-->";
+const CLOSES: &str = "<!-- /table -->";
 
 /// What a mark says.
 #[derive(Debug, Default)]
@@ -88,7 +97,7 @@ impl<'a> Mark<'a> {
             match key {
                 "in" => mark.file = value,
                 "of" => mark.of = value,
-                "where" => mark.cells = Cell::all(value)?,
+                "where" => mark.cells.extend(Cell::all(value)?),
                 "over" => {
                     let (which, cells) = value.split_once(' ').unwrap_or((value, ""));
                     let most = match which {
@@ -104,6 +113,7 @@ impl<'a> Mark<'a> {
                     mark.digits =
                         number.map_err(|_| format!("`digits {value}` is not a number"))?;
                 }
+                "" => {}
                 _ => return Err(format!("`{part}`: there is no `{key}`")),
             }
         }
@@ -207,7 +217,7 @@ fn number(value: f64, digits: usize) -> String {
     }
 }
 
-/// The document with each of its figures as the data has it.
+/// The document with each of its tables as the data has it.
 ///
 /// # Errors
 /// Line and mark of what cannot be computed.
@@ -217,50 +227,31 @@ pub fn filled(document: &File, files: &[File]) -> Outcome<String> {
     while let Some((before, after)) = rest.split_once(OPENS) {
         text.push_str(before);
         let line = text.matches('\n').count() + 1;
-        let told = |what: &str| format!("line {line}: {what}");
-        let (head, after) = after
-            .split_once(HEAD_CLOSES)
-            .ok_or_else(|| told("the mark of a figure is not closed"))?;
-        let (_, after) = after
-            .split_once(CLOSES)
-            .ok_or_else(|| told("`<!-- /value -->` is missing"))?;
-        let figure = figure(head, files).map_err(|problem| told(&problem))?;
-        text.push_str(&format!("{OPENS}{head}{HEAD_CLOSES}{figure}{CLOSES}"));
+        let told = |what: &str| format!("{}, line {line}: {what}", document.path);
+        let closed = || told("a table is not closed");
+        let (head, after) = after.split_once(HEAD_CLOSES).ok_or_else(closed)?;
+        let (_, after) = after.split_once(CLOSES).ok_or_else(closed)?;
+        let (common, template) = head.split_once('\n').ok_or_else(closed)?;
+        let mut parts = template.split('{');
+        let mut table = parts.next().unwrap_or("").to_owned();
+        for part in parts {
+            let (mark, behind) = part.split_once('}').ok_or_else(closed)?;
+            let figure = figure(&format!("{common}; {mark}"), files);
+            table.push_str(&figure.map_err(|problem| told(&format!("`{mark}`: {problem}")))?);
+            table.push_str(behind);
+        }
+        text.push_str(&format!("{OPENS}{head}{HEAD_CLOSES}\n{table}\n{CLOSES}"));
         rest = after;
     }
     text.push_str(rest);
     Ok(text)
 }
-
-fn figure(head: &str, files: &[File]) -> Outcome<String> {
-    let mark = Mark::read(head)?;
+fn figure(mark: &str, files: &[File]) -> Outcome<String> {
+    let mark = Mark::read(mark)?;
     let path = format!("experiments/{}", mark.file);
     let file = files.iter().find(|file| file.path == path);
     let table = Table::read(file.ok_or_else(|| format!("there is no {path}"))?)?;
     mark.figure(&table)
-}
-
-/// Whether a document has figures in its text.
-pub fn has_any(file: &File) -> bool {
-    file.path.ends_with(".md") && file.text.contains(OPENS)
-}
-
-/// Every document whose figures differ from the data: path, line and what is wrong.
-pub fn stale(files: &[File]) -> Vec<(String, usize, String)> {
-    let mut found = Vec::new();
-    for file in files.iter().filter(|file| has_any(file)) {
-        match filled(file, files) {
-            Err(problem) => found.push((file.path.clone(), 1, problem)),
-            Ok(fresh) => {
-                let lines = file.text.lines().zip(fresh.lines()).enumerate();
-                for (index, _) in lines.filter(|(_, (now, fresh))| now != fresh) {
-                    let what = "a figure differs from the measured data: `cargo xtask docs`";
-                    found.push((file.path.clone(), index + 1, what.to_owned()));
-                }
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -271,20 +262,27 @@ mod tests {
         0,ours,20,1\n0,a,10,1\n0,b,8,1\n1,ours,90,1\n1,a,30,1\n1,b,60,1\n\
         2,ours,44,1\n2,a,20,1\n2,b,40,1\n";
 
-    fn of(mark: &str, shown: &str) -> Outcome<String> {
+    fn of(mark: &str) -> Outcome<String> {
         let file = |path: &str, text: String| File {
             path: path.to_owned(),
             text,
         };
         let data = file("experiments/x/data.csv", DATA.to_owned());
-        let text = format!("a\nb <!-- value in x/data.csv; {mark} -->{shown}<!-- /value --> c\n");
-        let page = file("docs/page.md", text);
-        let filled = filled(&page, std::slice::from_ref(&data))?;
-        let (_, rest) = filled.split_once("-->").expect("a mark");
-        let found = rest.split_once("<!--").expect("its end").0.to_owned();
-        let is_stale = !stale(&[page, data]).is_empty();
-        assert_eq!(is_stale, found != shown, "{mark}");
-        Ok(found)
+        let text = format!(
+            "a\n<!-- table: in x/data.csv; digits 2\n| b |\n|---|\n| {{{mark}}} c |\n-->\nold\n\
+             <!-- /table -->\nd <!-- table:\n{{in x/data.csv; as rows}}\n-->\n<!-- /table -->\n"
+        );
+        let filled = filled(&file("docs/page.md", text), &[data.clone()])?;
+        let again = file("docs/page.md", filled.clone());
+        assert_eq!(
+            super::filled(&again, &[data]).as_ref(),
+            Ok(&filled),
+            "it settles"
+        );
+        let (_, rest) = filled.split_once("-->\n| b |\n|---|\n| ").expect("a table");
+        let (figure, rest) = rest.split_once(" c |\n<!-- /table -->").expect("its end");
+        assert!(rest.ends_with("-->\n9\n<!-- /table -->\n"), "{rest}");
+        Ok(figure.to_owned())
     }
 
     #[test]
@@ -311,8 +309,7 @@ mod tests {
             ("as rows; where case!=ours", "6"),
             ("of bytes; where case=a; as median; digits 0", "1"),
         ] {
-            assert_eq!(of(mark, "9"), Ok(expected.to_owned()), "{mark}");
-            assert_eq!(of(mark, expected), Ok(expected.to_owned()), "{mark}");
+            assert_eq!(of(mark), Ok(expected.to_owned()), "{mark}");
         }
     }
 
@@ -330,26 +327,12 @@ mod tests {
             ("of per_s; rounded 2", "there is no `rounded`"),
             ("of per_s; digits two", "not a number"),
         ] {
-            let problem = filled_problem(mark);
+            let problem = of(mark).expect_err(mark);
             assert!(
                 problem.contains(word) && problem.contains("line 2"),
                 "{problem}"
             );
         }
-    }
-
-    fn filled_problem(mark: &str) -> String {
-        let data = File {
-            path: "experiments/x/data.csv".to_owned(),
-            text: DATA.to_owned(),
-        };
-        let page = File {
-            path: "docs/page.md".to_owned(),
-            text: format!("a\n<!-- value in x/data.csv; {mark} -->9<!-- /value -->\n"),
-        };
-        let files = [page, data];
-        assert_eq!(stale(&files).len(), 1, "{mark}");
-        filled(&files[0], &files).expect_err(mark)
     }
 
     #[test]

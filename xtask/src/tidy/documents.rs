@@ -13,12 +13,6 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
     generated(files, &mut found);
     assumptions(files, &mut found);
-    for (path, message) in crate::figures::stale(files) {
-        found.push(Violation::new(&path, 1, "figures", message));
-    }
-    for (path, line, message) in crate::figures::values::stale(files) {
-        found.push(Violation::new(&path, line, "values", message));
-    }
     for file in files.iter().filter(|file| file.ending() == "md") {
         decision(file, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);
@@ -27,49 +21,29 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
 }
 
 fn generated(files: &[File], found: &mut Vec<Violation>) {
-    let text = |path: &str| {
-        files
-            .iter()
-            .find(|f| f.path == path)
-            .map(|f| f.text.as_str())
+    let made = match docs::made(files) {
+        Ok(made) => made,
+        Err(problem) => return found.push(Violation::new("docs", 1, "generated", problem)),
     };
-    if text(policy::METRICS_DOCUMENT) != Some(docs::metrics().as_str()) {
-        let message = "differs from the metric catalogue: `cargo xtask docs` writes it";
-        found.push(Violation::new(
-            policy::METRICS_DOCUMENT,
-            1,
-            "metrics-doc",
-            message,
-        ));
-    }
-    if text(policy::FINDINGS_DOCUMENT) != Some(docs::findings().as_str()) {
-        let message = "differs from the catalogue of findings: `cargo xtask docs` writes it";
-        let path = policy::FINDINGS_DOCUMENT;
-        found.push(Violation::new(path, 1, "findings-doc", message));
-    }
-    let tests = text(policy::TESTING_DOCUMENT);
-    if tests.is_some() && tests.and_then(docs::testing).as_deref() != tests {
-        let message = "differs from the proofs that there are: `cargo xtask docs` writes its table";
-        found.push(Violation::new(
-            policy::TESTING_DOCUMENT,
-            1,
-            "testing-doc",
-            message,
-        ));
-    }
-    let (Some(document), Some(hash)) = (text(policy::LAYOUT_DOCUMENT), docs::layout_hash(files))
-    else {
-        return;
-    };
-    if docs::with_layout_hash(document, &hash) != document {
-        let message = "the code of the layout has changed: read this document against it, then \
-                       `cargo xtask docs`";
-        found.push(Violation::new(
-            policy::LAYOUT_DOCUMENT,
-            1,
-            "layout-hash",
-            message,
-        ));
+    for (path, fresh) in made {
+        let now = files.iter().find(|file| file.path == path);
+        if now.map(|file| &file.text) == fresh.as_ref() {
+            continue;
+        }
+        let (now, fresh) = (
+            now.map_or("", |file| file.text.as_str()),
+            fresh.unwrap_or_default(),
+        );
+        let same = now.lines().zip(fresh.lines()).take_while(|(a, b)| a == b);
+        let message = match path.as_str() {
+            policy::LAYOUT_DOCUMENT => {
+                "the code of the layout has changed: read this document against it, then \
+                 `cargo xtask docs`"
+            }
+            _ => "differs from what it is generated from: `cargo xtask docs` writes it",
+        };
+        let line = same.count() + 1;
+        found.push(Violation::new(&path, line, "generated", message));
     }
 }
 
@@ -312,14 +286,18 @@ mod tests {
         let fresh = [metrics, listed];
         let with = |more: &[File]| rules(&[&fresh[..], more].concat());
         assert_eq!(with(&[layout(1), document.clone()]), none);
-        assert_eq!(with(&[layout(2), document.clone()]), ["layout-hash"]);
+        assert_eq!(with(&[layout(2), document.clone()]), ["generated"]);
         assert_eq!(with(&[layout(2)]), none);
-        assert_eq!(rules(&[document]), ["metrics-doc", "findings-doc"]);
+        assert_eq!(rules(&[document]), ["generated", "generated"]);
         let tests = |text: &str| made_up(policy::TESTING_DOCUMENT, text);
         let place = "<!-- proofs -->\n<!-- /proofs -->\n";
         let filled = docs::testing(place).expect("a place");
         assert_eq!(with(&[tests(&filled)]), none);
-        assert_eq!(with(&[tests(place)]), ["testing-doc"]);
-        assert_eq!(with(&[tests("# no place")]), ["testing-doc"]);
+        assert_eq!(with(&[tests(place)]), ["generated"]);
+        assert_eq!(with(&[tests("# no place")]), ["generated"]);
+        let figure = made_up("docs/figures/log-gathering.svg", "<svg/>");
+        assert_eq!(with(&[figure]), ["generated"], "there is no data for it");
+        let data = made_up("experiments/stream/data.csv", "a,b\n1\n");
+        assert_eq!(with(&[data]), ["generated"], "data that is not whole");
     }
 }
