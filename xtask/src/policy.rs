@@ -153,6 +153,8 @@ pub const NOT_WORDED: &[&str] = &["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"]
 
 /// Where decisions are kept, and what each must discuss.
 pub const DECISIONS: &str = "docs/decisions/";
+/// The list of decisions.
+pub const DECISIONS_INDEX: &str = "docs/decisions/README.md";
 /// Headings of a decision.
 pub const DECISION_HEADINGS: &[&str] = &[
     "Context",

@@ -13,8 +13,11 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
     generated(files, &mut found);
     assumptions(files, &mut found);
+    let index = files
+        .iter()
+        .find(|file| file.path == policy::DECISIONS_INDEX);
     for file in files.iter().filter(|file| file.ending() == "md") {
-        decision(file, &mut found);
+        decision(file, index, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);
     }
     found
@@ -79,13 +82,19 @@ fn assumptions(files: &[File], found: &mut Vec<Violation>) {
     }
 }
 
-fn decision(file: &File, found: &mut Vec<Violation>) {
+fn decision(file: &File, index: Option<&File>, found: &mut Vec<Violation>) {
     let Some(name) = file.path.strip_prefix(policy::DECISIONS) else {
         return;
     };
+    if file.path == policy::DECISIONS_INDEX {
+        return;
+    }
     let mut told = |message| found.push(Violation::new(&file.path, 1, "decision", message));
     if !is_dated(name) {
         told(format!("`{name}` is not named YYYY-MM-DD-title.md"));
+    }
+    if index.is_some_and(|index| !index.text.contains(&format!("({name})"))) {
+        told(format!("`{}` does not list it", policy::DECISIONS_INDEX));
     }
     for heading in policy::DECISION_HEADINGS {
         let is_it = |line: &str| line.starts_with('#') && line.trim_matches(['#', ' ']) == *heading;
@@ -240,10 +249,14 @@ mod tests {
             .iter()
             .map(|heading| format!("## {heading}\n\ntext\n\n"))
             .collect();
+        let names = ["2026-11-20-one-writer.md", "2026-11-20-a.md"];
+        let index = names.map(|name| format!("- [a]({name})")).join("\n");
+        let index = made_up(policy::DECISIONS_INDEX, &index);
         let count = |name: &str, text: &str| {
             let mut found = Vec::new();
             decision(
                 &made_up(&format!("{}{name}", policy::DECISIONS), text),
+                Some(&index),
                 &mut found,
             );
             found.len()
@@ -256,14 +269,20 @@ mod tests {
             "a.md",
             "2026-11-20-A b.md",
         ] {
-            assert_eq!(count(name, &good), 1, "{name}");
+            assert_eq!(
+                count(name, &good),
+                2,
+                "{name}: its name, and it is not listed"
+            );
         }
+        assert_eq!(count("2026-11-20-b.md", &good), 1, "it is not listed");
         assert_eq!(
             count("2026-11-20-a.md", &good.replace("## Context", "Context")),
             1
         );
         let mut found = Vec::new();
-        decision(&made_up("docs/other.md", ""), &mut found);
+        decision(&made_up("docs/other.md", ""), Some(&index), &mut found);
+        decision(&index, Some(&index), &mut found);
         assert_eq!(found, []);
     }
 
