@@ -142,6 +142,20 @@ pub const DIALECT: &[(&str, &str)] = &[
     ("own word", "reports, reported by"),
     ("held against", "compared with, threshold:"),
     ("speaks", "is about, counts"),
+    ("has redo written", "makes the log writer write"),
+    ("counts for nothing", "what follows from it"),
+    ("is one alone", "is a log write of its own"),
+    ("these options with", "sets, and the default"),
+    ("who asks", "the thread, session or caller that asks"),
+    ("who opens", "the process or program that opens"),
+    ("who closes", "the thread that closes"),
+    ("who closed", "the thread that closed"),
+    ("who gave", "the thread that gave"),
+    ("who embeds", "the program that embeds"),
+    ("who begins", "the thread that begins"),
+    ("whom it concerns", "the thread, session or reader"),
+    ("stand beside", "are beside, are shown with"),
+    ("stands beside", "is beside, is shown with"),
 ];
 /// Endings of the files that the word rules read; a file without an ending is read too.
 /// Samples of foreign evidence (traces, snapshots) keep whatever their origin wrote.

@@ -1,7 +1,7 @@
 //! Figures that others published, quoted with their source: log file sync of study 003.
 //!
 //! Invariant: only log file sync is taken. Commit latency there is that of a whole SQL
-//! transaction, which an embedded log does not run, so it never stands beside ours.
+//! transaction, which an embedded log does not run, so it is never shown with ours.
 
 /// The table, with the columns of `measure::run::Row`: a link to the file in `studies/`, so that
 /// the package of this crate contains it.

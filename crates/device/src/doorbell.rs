@@ -1,8 +1,9 @@
 //! A doorbell: how one thread sleeps until another one has something for it.
 //!
-//! It is a counter. Who waits reads it, looks at what he waits for, and sleeps only if the counter
-//! is still what he read; who rings changes that first, bumps the counter, then wakes. Between
-//! looking and sleeping nothing can be lost, provided that everybody who changes something bumps.
+//! It is a counter. A thread that waits reads it, looks at what it waits for, and sleeps only if
+//! the counter is still what he read; who rings changes that first, bumps the counter, then wakes.
+//! Between looking and sleeping nothing can be lost, provided that everybody who changes something
+//! bumps.
 
 #[cfg(feature = "shuttle")]
 mod drawn;

@@ -35,14 +35,14 @@ pub struct RegionOptions {
 }
 
 impl RegionOptions {
-    /// These options, with or without reserved huge pages.
+    /// Sets whether the region takes huge pages that were reserved.
     #[must_use]
     pub const fn huge_pages(mut self, huge_pages: bool) -> RegionOptions {
         self.huge_pages = huge_pages;
         self
     }
 
-    /// These options, with the region locked in memory or not.
+    /// Sets whether the region is locked in memory.
     #[must_use]
     pub const fn lock(mut self, lock: bool) -> RegionOptions {
         self.lock = lock;

@@ -1,7 +1,7 @@
 //! `Comparison`: runs beside each other, as plain data. `redolab compare` prints it, a report draws
 //! it; what shows it computes nothing.
 //!
-//! Invariants: units are in the key or stand beside the figure; what could not be computed is
+//! Invariants: units are in the key or beside the figure; what could not be computed is
 //! `None` and says why; the first run is the base, and every ratio is another run over it. Text
 //! that came from runs is made harmless by what shows it.
 

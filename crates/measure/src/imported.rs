@@ -1,7 +1,7 @@
 //! What a run holds beside its rows when it was read from evidence that others recorded: what was
 //! read, the tables as the evidence has them, latency over time or sequence, and what is wrong.
 //!
-//! Invariants: exact values stay exact; the source's own name of a thing stands beside ours; a
+//! Invariants: exact values stay exact; the source's own name of a thing is kept with ours; a
 //! cell that the evidence leaves blank is [`Cell::Blank`], never zero. All text here came from a
 //! file of somebody else: what shows it makes it harmless first.
 

@@ -37,7 +37,7 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
-    /// Tell a ticket durable when its redo is written, not when it is flushed.
+    /// Report a ticket as durable when its redo is written, not when it is flushed.
     TicketAtWritten,
     /// Post the log writer for the first batch only.
     MissingPost,
@@ -106,7 +106,7 @@ pub enum Bug {
     CancelLosesOthers,
     /// A future has its commit written when it is polled, not when it is made.
     CancelledDropsCommit,
-    /// Who swept the list does not look whether it should have been woken meanwhile.
+    /// A thread that swept the list does not look whether it should have been woken meanwhile.
     SweepLooksAway,
     /// An event is armed for a ticket that was decided meanwhile, and not raised.
     ArmLooksAway,

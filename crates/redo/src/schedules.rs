@@ -363,8 +363,8 @@ fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     draw(2_000, move || history(case));
 }
 
-/// Each append has redo written that nobody waits for yet, on a log with room enough to defer its
-/// flush. Commits ask for nothing: what they wait for is written, or will be.
+/// Each append makes the log writer write redo that nobody waits for yet, on a log with room enough
+/// to defer its flush. Commits ask for nothing: what they wait for is written, or will be.
 fn deferring(log_writer: LogWriter, depth: u32) -> Case {
     Case {
         triggers: Triggers::NONE.bytes(Some(1)),
@@ -374,7 +374,8 @@ fn deferring(log_writer: LogWriter, depth: u32) -> Case {
     }
 }
 
-/// Who begins to wait for what is written and not flushed is served, on each log writer.
+/// A thread that begins to wait for redo that is written and not flushed is served, on each log
+/// writer.
 #[test]
 fn late_waiters_have_deferred_redo_flushed() {
     for (log_writer, depth, blocking) in [
@@ -395,7 +396,7 @@ fn late_waiters_have_deferred_redo_flushed() {
     }
 }
 
-/// Who finds the baton taken by somebody that only looks is not forgotten.
+/// A session that finds the baton taken by a thread that only looks is not forgotten.
 #[test]
 fn who_looks_at_the_history_hands_the_baton_on() {
     let case = Case {

@@ -1,19 +1,19 @@
-//! Flush triggers: what has redo written out, each of which can be switched off.
+//! Flush triggers: what makes the log writer write. Each can be switched off.
 //!
-//! They say who posts the log writer and when, as the original's do: a commit, a third of the log
-//! buffer, 1 MB of redo, 3 seconds. A full log buffer, [`crate::Log::flush`] and closing always
+//! As in Oracle, the log writer is posted by a commit, a third of the log buffer, 1 MB of redo,
+//! and 3 seconds. A full log buffer, [`crate::Log::flush`] and closing always
 //! write, since nothing could go on otherwise.
 
 use crate::setters::setters;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What has redo written.
+/// What makes the log writer write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Triggers {
     /// A commit IMMEDIATE. Without it such a commit posts nobody, and one with WAIT waits until
-    /// another trigger, or another's commit, has its redo written.
+    /// another trigger, or the commit of another session, has the log writer write its redo.
     pub commit: bool,
     /// Redo fills a third of the log buffer.
     pub third: bool,
@@ -35,13 +35,13 @@ impl Default for Triggers {
 }
 
 setters!(const Triggers {
-    /// These triggers, with or without the one of a commit IMMEDIATE.
+    /// Sets whether a commit IMMEDIATE makes the log writer write.
     commit: bool,
-    /// These triggers, with or without the one of a third of the log buffer.
+    /// Sets whether a log buffer that is filled to a third makes the log writer write.
     third: bool,
-    /// These triggers with the one of so many bytes of redo, or without it.
+    /// Sets how many bytes of redo make the log writer write; `None` for no such trigger.
     bytes: Option<u32>,
-    /// These triggers with the one of redo that has lain for so long, or without it.
+    /// Sets how old redo makes the log writer write; `None` for no such trigger.
     period: Option<Duration>,
 });
 

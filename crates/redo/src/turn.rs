@@ -77,7 +77,7 @@ pub(crate) struct SharedBaton<H> {
     deferred: Deferred,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
-    /// Set before the state is. Who reads it does not wait for a lock: a future does.
+    /// Set before the state is. A thread that reads it does not wait for a lock; a future does.
     cause: OnceLock<Cause>,
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
@@ -301,7 +301,7 @@ impl<H> SharedBaton<H> {
         }
     }
 
-    /// Who began to wait for what was deferred, and found the baton taken, is not forgotten.
+    /// A thread that began to wait for deferred redo, and found the baton taken, is not forgotten.
     #[inline]
     fn post_flush(&self) {
         if self.flush_is_wanted() {
@@ -443,7 +443,7 @@ impl<H> SharedBaton<H> {
         mut lead: impl FnMut(&mut H) -> LeadOutcome,
         mut park: impl FnMut(&WaitWord, u32) -> bool,
     ) {
-        // The word begins at 0: who posted before this thread ran is served too.
+        // The word begins at 0: a post from before this thread ran is served too.
         let mut handled = 0;
         let mut overdue = false;
         loop {

@@ -380,7 +380,7 @@ fn count(writes: &Mutex<Vec<LogWrite>>) -> usize {
     writes.lock().expect("whole").len()
 }
 
-/// Each trigger has redo written when it should and not before. Nobody waits, so that it
+/// Each trigger makes the log writer write when it should and not before. Nobody waits, so that it
 /// need not be durable.
 #[test]
 fn each_flush_trigger_writes_by_itself() {
@@ -422,7 +422,7 @@ fn each_flush_trigger_writes_by_itself() {
         session.append(&[&BODY]).expect("open");
         session.commit(CommitMode::NOWAIT_BATCH).expect("open");
         eventually("the period", || log.written() > begin);
-        // Who waits is served by it as well.
+        // A session that waits is served by it as well.
         session.append(&[&BODY]).expect("open");
         assert!(
             session

@@ -97,7 +97,7 @@ fn a_herd_of_waiters_is_woken_to_the_last() {
                 })
             })
             .collect();
-        // Who sleeps for ever is left alone in the end, when nothing moves any more.
+        // A thread that sleeps for ever is left alone in the end, when nothing moves any more.
         let (mut back, mut durable, mut moved) = (0, log.durable(), Instant::now());
         while back < threads.len() {
             let came = rx.recv_timeout(Duration::from_millis(20)).is_ok();

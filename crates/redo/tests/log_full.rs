@@ -267,8 +267,8 @@ fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
     }
 }
 
-/// Who fills the log buffer while another one leads, who wants nothing afterwards, is written out
-/// though no flush trigger asks for it and nobody waits for the batch.
+/// Redo of a session that fills the log buffer while another one leads, and wants nothing
+/// afterwards, is written out though no flush trigger asks for it and nobody waits for the batch.
 #[test]
 fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     let rig = Rig::new();

@@ -260,8 +260,8 @@ fn commit_until_killed(folder: &Path) -> ! {
 }
 
 /// While a member of a killed process is frozen, that process cannot end and keeps the locks of all
-/// members: who opens the log reads which process and member it is, and what to do. Then nothing is
-/// missing.
+/// members: the refusal of the next opening names this process and member, and what to do. Then
+/// nothing is missing.
 #[test]
 fn a_killed_process_that_cannot_end_is_named_to_who_opens_its_log() {
     if let Some(folder) = std::env::var_os(FROZEN) {

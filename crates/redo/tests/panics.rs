@@ -15,7 +15,7 @@ const WAIT_BATCH: CommitMode = CommitMode {
 };
 
 /// The observer is the embedder's code, run by the holder of the baton. When it panics, all whom
-/// the leader would have served must learn of it, not only who comes to the baton later.
+/// the leader would have served must learn of it, not only a thread that takes the baton later.
 #[test]
 fn a_leader_that_dies_leaves_nobody_waiting() {
     for log_writer in WRITERS {

@@ -330,7 +330,7 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
 /// A way to miss a log, and what the message must contain beside the path.
 type Miss = (&'static str, fn(&Path) -> Error, &'static [&'static str]);
 
-/// What somebody who embeds the log meets first: each message names the path and what to do.
+/// What an embedding program meets first: each message names the path and what to do.
 #[test]
 fn first_mistakes_are_named_with_what_to_do() {
     fn fails<T>(result: Result<T, Error>) -> Error {

@@ -2,7 +2,7 @@
 //!
 //! Workspace edges and the names that only the binary may use come from `cargo metadata`. What
 //! stands below the embedded crate comes from `cargo tree`, because metadata joins the features
-//! of the whole workspace, and who embeds the crate gets only its own.
+//! of the whole workspace, and a program that embeds the crate gets only its own.
 
 use super::Violation;
 use crate::{Outcome, cargo, policy};

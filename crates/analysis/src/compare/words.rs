@@ -2,7 +2,7 @@
 //!
 //! Size is of practice, not of statistics: limits of 2, 10 and 50 % are this project's, for
 //! latencies and rates alike, and are applied to the larger of ratio and its inverse. Cohen's d and
-//! Cliff's delta stand beside it with their own words.
+//! Cliff's delta are shown with it, with their own words.
 
 use crate::format::{change, change_range, percent};
 use crate::stats::blocks::Ratio;

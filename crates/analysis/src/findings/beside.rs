@@ -57,7 +57,7 @@ pub(crate) fn name(wait: &ProductionWait) -> &'static str {
         .map_or("a wait", |e| e.name())
 }
 
-/// Waits of production that nothing on the device stands beside, each with the reason.
+/// Waits of production for which the device has no counterpart, each with the reason.
 pub(crate) fn unjudged(run: &Run, need: &Need) -> Vec<String> {
     let load = load(run, need);
     let is_open = |wait: &&ProductionWait| load.is_none_or(|row| own(row, wait).is_none());

@@ -30,7 +30,7 @@ pub(super) struct Page<'a> {
     pub(super) answer: Option<Figure>,
     /// The run whose findings are shown; `None` of a comparison.
     pub(super) run: Option<&'a Run>,
-    /// Markup that stands beside the findings that lead to a section of that id.
+    /// Markup that is shown beside the findings that lead to a section of that id.
     pub(super) beside: Vec<(&'static str, String)>,
     /// What stands below the first screen, above the appendix.
     pub(super) main: Vec<Section>,

@@ -16,7 +16,7 @@ pub(super) struct Tile {
     pub(super) label: &'static str,
     pub(super) value: String,
     pub(super) unit: &'static str,
-    /// At which load, and what stands beside it.
+    /// At which load, and what is shown with it.
     pub(super) note: String,
 }
 

@@ -1,7 +1,7 @@
 //! Sorted values with counts: what data and histograms have in common.
 //!
 //! Of a histogram a value is known to its bucket only. Each value here is a bucket's middle, and
-//! stands beside the bucket's ends, so that whatever is computed can say how wrong it may be.
+//! has the bucket's ends, so that whatever is computed can say how wrong it may be.
 
 use super::{StatsRefusal, checked};
 use measure::Histogram;

@@ -77,7 +77,8 @@ impl DrawnDoorbell {
     /// Wakes at most `n` sleepers.
     pub fn wake(&self, n: u32) {
         if self.sleepers() > 0 {
-            // A schedule that failed unwinds all its threads: who wakes there must not panic again.
+            // A schedule that failed unwinds all its threads: a thread that wakes there must not
+            // panic again.
             let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..n.min(SLEEPERS_MAX) {
                 self.woken.notify_one();

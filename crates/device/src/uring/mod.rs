@@ -71,28 +71,28 @@ impl Default for UringOptions {
 }
 
 impl UringOptions {
-    /// These options with a ring of so many entries, a power of two, 8 to 4096.
+    /// Sets the number of entries of the ring, a power of two from 8 to 4096. Default: 256.
     #[must_use]
     pub const fn entries(mut self, entries: u32) -> UringOptions {
         self.entries = entries;
         self
     }
 
-    /// These options, with or without the region as a fixed buffer.
+    /// Sets whether the region is registered as a fixed buffer. Default: yes.
     #[must_use]
     pub const fn fixed_buffer(mut self, fixed_buffer: bool) -> UringOptions {
         self.fixed_buffer = fixed_buffer;
         self
     }
 
-    /// These options, with or without an order among the operations of a batch.
+    /// Sets whether the operations of a batch are linked, so that they run in order. Default: no.
     #[must_use]
     pub const fn linked(mut self, linked: bool) -> UringOptions {
         self.linked = linked;
         self
     }
 
-    /// These options, as a system that refuses to set up a ring with this error number: for tests.
+    /// Sets the error number with which setting up a ring is refused: for tests.
     #[must_use]
     pub const fn refuse_setup(mut self, refuse_setup: Option<i32>) -> UringOptions {
         self.refuse_setup = refuse_setup;
@@ -138,8 +138,8 @@ impl UringFiles {
     }
 
     /// Its rings hold this lock too. When a process is killed, the kernel ends its ring only after
-    /// every request in it has ended, and gives up the lock no sooner: who opens the files next
-    /// meets no late write.
+    /// every request in it has ended, and gives up the lock no sooner: the next process that opens
+    /// the files meets no late write.
     #[must_use]
     pub fn under_lock(mut self, lock: &LockGuard) -> UringFiles {
         self.lock = lock.shared();

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// The decoded parts of an address; what is empty is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct UrlParts {
-    /// Who connects.
+    /// The user that connects.
     pub user: Option<String>,
     /// The password.
     pub password: Option<Password>,

@@ -48,7 +48,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct AskedOfLog {
     /// How writes are made durable.
     pub sync_method: SyncMethod,
-    /// Who writes.
+    /// Which thread writes the log.
     pub log_writer: LogWriter,
     /// CPUs that the log writer's threads stay on; anywhere when empty.
     pub log_writer_cpus: Vec<usize>,

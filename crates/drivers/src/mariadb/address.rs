@@ -47,7 +47,7 @@ impl fmt::Display for ServerPlace {
 pub struct ServerAddress {
     /// Where the server listens.
     pub place: ServerPlace,
-    /// Who connects.
+    /// The user that connects.
     pub user: String,
     /// The password, if the address contains one.
     pub password: Option<Password>,

@@ -23,7 +23,7 @@ pub struct Address {
     pub host: Host,
     /// Its port, also of a Unix socket.
     pub port: u16,
-    /// Who connects.
+    /// The user that connects.
     pub user: String,
     /// The database.
     pub database: String,

@@ -194,8 +194,8 @@ pub struct PowerCycle {
     pub hypervisor: Option<String>,
     /// What was found.
     pub class: LossClass,
-    /// The writer was committing until the cut: a pass of one that had ended before counts for
-    /// nothing.
+    /// The writer was committing until the cut: a pass of one that had ended before does not
+    /// count.
     pub counted: bool,
     /// The numbers.
     pub counts: PowerTestCounts,

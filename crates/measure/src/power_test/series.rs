@@ -1,7 +1,7 @@
 //! All cuts of one stack together: what they show, and the bound that follows from their number.
 //!
 //! Invariants: one loss refutes, however many cuts passed; only cuts that evidence shows have a
-//! bound; the bound is exact, and stands beside the word "tested" in every view.
+//! bound; the bound is exact, and is shown with the word "tested" in every view.
 
 use super::{CutKind, EvidenceBasis, LossClass, PowerCycle, StackChange, StackFingerprint};
 use crate::enum_words::words;

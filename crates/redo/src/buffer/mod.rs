@@ -284,8 +284,8 @@ impl LogBuffer {
         }
     }
 
-    /// Nobody waits for that batch, and there is something in it. Who waits fills no more: a limit
-    /// would only leave some of their commits to the next log write.
+    /// Nobody waits for that batch, and there is something in it. A session that waits fills no
+    /// more: a limit would only leave some of their commits to the next log write.
     #[cold]
     fn is_for_nobody(&self, batch: u32, offset: u32) -> bool {
         offset > 0 && self.commits(u64::from(batch)) == 0
@@ -390,7 +390,7 @@ impl LogBuffer {
     /// Leaves for a batch's committers when its write passed its stations.
     pub(crate) fn leave_stations(&self, batch: u64, stations: Stations) {
         let slot = self.slot(batch);
-        // Who reads while this is half done must find a batch that is not its own.
+        // A thread that reads while this is half done must find a batch that is not its own.
         slot.served.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         slot.submitted_ns

@@ -252,7 +252,8 @@ impl Made {
         Ok(())
     }
 
-    /// The name is durable before the lock is given up: who opens the log next may commit at once.
+    /// The name is durable before the lock is given up: the next process that opens the log may
+    /// commit at once.
     fn finish(mut self) -> Result<LockGuard, Error> {
         // Until here all of it is removed on a failure; from here on it is a log.
         let control = self.control.as_mut().expect("taken by the drop alone");

@@ -126,8 +126,8 @@ impl Host {
     }
 
     /// Waits for what a leader left in flight that gave up: nobody receives its outcome, but its
-    /// bytes must not reach the device later than those of who opens the log next. Members that
-    /// are late catch up, or are given up.
+    /// bytes must not reach the device later than those of the next process that opens the log.
+    /// Members that are late catch up, or are given up.
     pub(crate) fn catch_up(&mut self) {
         let mut ended = Vec::new();
         while self.hands.queue.poll(&mut ended, true) > 0 {}

@@ -149,7 +149,7 @@ impl Log {
         self.core.change_mind(polling, inline);
     }
 
-    /// What has redo written.
+    /// What makes the log writer write.
     #[must_use]
     pub fn triggers(&self) -> Triggers {
         self.core.rules.triggers

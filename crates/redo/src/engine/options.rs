@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who writes the log.
+/// Which thread writes the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogWriter {
@@ -229,7 +229,7 @@ pub struct Options {
     /// Measure the ways of writing beside the log before it is opened, which takes well under a
     /// second, and take the fastest.
     pub probe: bool,
-    /// Who writes.
+    /// Which thread writes the log.
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
     pub buffer_bytes: usize,
@@ -239,7 +239,7 @@ pub struct Options {
     /// How foregrounds wait until their redo is durable; `None` for what is usual with the log
     /// writer ([`LogWriter::usual_log_file_sync`]).
     pub log_file_sync: Option<LogFileSync>,
-    /// What has redo written.
+    /// What makes the log writer write.
     pub triggers: Triggers,
     /// Lock the log buffer in memory where the limit of locked memory allows it.
     pub lock_memory: bool,
@@ -307,61 +307,64 @@ impl Default for Options {
 }
 
 setters!(Options {
-    /// These options with another way of making writes durable.
+    /// Sets how writes become durable: with a flush, or with each write. Default: `Direct`.
     sync_method: SyncMethod,
-    /// These options with another way of handing operations to the system.
+    /// Sets how reads, writes and flushes are given to the system: calls that block, or io_uring.
     io: IoEngine,
-    /// These options with rings made in this way.
+    /// Sets how rings of io_uring are made.
     uring: UringOptions,
-    /// These options, with or without a probe of the ways of writing.
+    /// Sets whether opening measures the sync methods and I/O engines first, and takes the fastest.
+    /// Default: no.
     probe: bool,
-    /// These options with another log writer.
+    /// Sets which thread writes the log. Default: `Auto`.
     log_writer: LogWriter,
-    /// These options with a log buffer of so many bytes.
+    /// Sets the size of the log buffer in bytes. Default: 16 MiB.
     buffer_bytes: usize,
-    /// These options, with or without reserved huge pages for the log buffer.
+    /// Sets whether the log buffer takes huge pages that were reserved. Default: no.
     huge_pages: bool,
-    /// These options with other triggers of log writes.
+    /// Sets what makes the log writer write. Default: all triggers.
     triggers: Triggers,
-    /// These options, with the log buffer locked in memory or not.
+    /// Sets whether the log buffer is locked in memory. Default: no.
     lock_memory: bool,
-    /// These options with other parameters of the log writer.
+    /// Sets the parameters of the log writer.
     policy: Policy,
-    /// These options with the log writer's threads on these CPUs; anywhere when empty.
+    /// Sets the CPUs of the log writer's threads. Default: empty, which means any CPU.
     log_writer_cpus: Vec<usize>,
-    /// These options with another search for damage when the log is opened.
+    /// Sets how far opening searches for damage behind the end of the redo.
     damage_scan: DamageScan,
-    /// These options with another time from which a log write of a member is an outlier.
+    /// Sets the time above which a log write of a member counts as an outlier. Default: 500 ms.
     outlier: Duration,
-    /// These options with another time after which a member that does nothing is given up.
+    /// Sets how long a member that has something to do may complete nothing before it is given up.
+    /// Default: 30 s.
     member_patience: Duration,
-    /// These options with another pause before a member that was given up is copied again.
+    /// Sets the pause before a member that was given up is copied again. Default: 1 s; `None`: only
+    /// the next opening copies it.
     member_retry: Option<Duration>,
-    /// These options with another archive mode.
+    /// Sets whether a log file is reused only after it was archived.
     archive_mode: ArchiveMode,
-    /// These options, with the log writer's history kept or not.
+    /// Sets whether the log writer's history is kept, which grows without bound: for tests.
     record_history: bool,
-    /// These options with a bug that a test plants.
+    /// Plants a bug: for tests.
     #[doc(hidden)]
     planted: Planted,
 });
 
 impl Options {
-    /// These options with another way in which foregrounds wait for durable redo.
+    /// Sets how foregrounds wait until their redo is durable.
     #[must_use]
     pub fn log_file_sync(mut self, log_file_sync: LogFileSync) -> Options {
         self.log_file_sync = Some(log_file_sync);
         self
     }
 
-    /// These options with a clock that other logs may share.
+    /// Sets the clock of every time that the log reports, so that logs can share one.
     #[must_use]
     pub fn clock(mut self, clock: EngineClock) -> Options {
         self.clock = Some(clock);
         self
     }
 
-    /// These options with another clock by which members are late.
+    /// Sets the clock by which members are late: for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn member_clock(mut self, clock: Arc<dyn measure::Clock>) -> Options {
@@ -434,9 +437,9 @@ impl Options {
 }
 
 impl Options {
-    /// These options with an observer, which the holder of the baton calls for each log
-    /// write: it must be quick and must not call the log. Logs that are opened with clones of
-    /// these options share it, and take a lock for each call.
+    /// Sets an observer, which the holder of the baton calls for each log write. It must
+    /// be quick and must not call the log. Logs that are opened with clones of these options share
+    /// it, and take a lock for each call.
     #[must_use]
     pub fn observer(self, mut observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
         self.observe_batches(move |event| {

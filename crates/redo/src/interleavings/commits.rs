@@ -1,5 +1,5 @@
-//! Models of turn-taking: nobody sleeps for ever, who returns is durable, who cannot be served gets
-//! an error.
+//! Models of turn-taking: no session sleeps for ever, one that returns is durable, one that cannot
+//! be served gets an error.
 
 use super::*;
 use crate::Error;
@@ -40,7 +40,7 @@ fn two_committers_lead_for_each_other() {
     }
 }
 
-/// Two may sleep on one batch: the leader wakes one, who wakes the other.
+/// Two may sleep on one batch: the leader wakes one, which wakes the other.
 #[test]
 fn three_committers_lead_for_each_other() {
     let make = || log(2, (1 << 32) - 2, Leadership::Inline, Planted::none());

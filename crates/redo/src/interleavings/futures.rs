@@ -177,8 +177,8 @@ fn dropped_futures_lose_nothing() {
     }
 }
 
-/// Two that await the same batch, and one that is dropped: who sweeps has the others off the list
-/// while the batch is published.
+/// Two that await the same batch, and one that is dropped: the thread that sweeps takes the others
+/// off the list while the batch is published.
 fn one_cancels_beside_one_on_the_list(log: &SharedLog) {
     let kept = begin(log, b"a").expect("open");
     let mut kept = Box::pin(kept);

@@ -4,7 +4,7 @@
 //! Only what the holder of the baton does is a model: the [`Scribe`] seals the open batch, waits
 //! until it is filled, checks every block as recovery would, releases and publishes. Geometry is
 //! tiny (a [`Shape`]; 4 batch slots), so that everything that wraps wraps. The bound on
-//! preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
+//! preemptions is beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
 #![allow(unsafe_code)]
 
 mod commits;

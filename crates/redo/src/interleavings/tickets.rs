@@ -226,7 +226,8 @@ fn who_leads_changes(log: loom::sync::Arc<Log>, to_inline: bool) {
     assert_eq!(sorted(records), [b"a".to_vec(), b"bc".to_vec()]);
 }
 
-/// The log writer leads while who asks begins to turn to nobody, and does not hand the baton on.
+/// The log writer leads while a waiting thread begins to ask nobody, and does not hand the baton
+/// on.
 #[test]
 fn a_log_writer_that_does_not_hand_on_is_found_as_a_deadlock() {
     let test = "tickets::a_log_writer_that_does_not_hand_on_is_found_as_a_deadlock";

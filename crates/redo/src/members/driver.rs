@@ -273,8 +273,8 @@ impl Lane {
     }
 
     /// After [`Lane::stop`]: what is in flight is waited for until it has been for as long as
-    /// `patience`. Threads that hang are left behind then. Who opens the member next meets no late
-    /// write: their queues hold its lock.
+    /// `patience`. Threads that hang are left behind then. The next process that opens the member
+    /// meets no late write: their queues hold its lock.
     pub(super) fn end(&mut self, patience: Duration) {
         let Driver::Threads(_) = &self.driver else {
             return;

@@ -83,7 +83,8 @@ pub(crate) enum Marked {
 /// Marks members stale, durably, on all others.
 pub(crate) type Fence = Box<dyn Fn(u16) -> Marked + Send + Sync>;
 
-/// How the members of an open log are, for the log writer, who opens and who asks.
+/// How the members of an open log are, for the log writer, the opening, and callers of
+/// `Log::members`.
 pub(crate) struct Standing {
     pub(crate) table: MemberTable,
     /// A bit for each member that is stale.

@@ -383,7 +383,8 @@ impl Queue for MembersQueue {
                     }
                 }
             };
-            // Who waits with nothing to come gives the queue up: late members catch up first.
+            // A thread that waits with nothing to come gives the queue up: late members catch up
+            // first.
             let over = state.pending.is_empty() && (state.broken || state.is_idle());
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
@@ -407,7 +408,7 @@ impl Queue for MembersQueue {
 
 impl Drop for MembersQueue {
     /// Members with threads are waited for, as [`Lane::end`] says: their bytes must not reach a
-    /// member later than those of who opens the log next. Other queues do not.
+    /// member later than those of the next process that opens the log. Other queues do not.
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.pump();

@@ -129,7 +129,7 @@ impl<'a> RecordReader<'a> {
             }
             Err(error) => error,
         };
-        // Asked after the block was read: who overwrites it was allowed to before.
+        // Asked after the block was read: a writer that overwrites it was allowed to before.
         let reusable = match self.planted.has(Bug::ReachBeforeRead) {
             true => before.reusable,
             false => (self.reach)().reusable,

@@ -1,5 +1,5 @@
-//! Waiting for batches whose flush is deferred: who begins to wait says so, and who defers looks
-//! for those who did.
+//! Waiting for batches whose flush is deferred: a thread that begins to wait says so, and the
+//! leader that defers looks for those who did.
 //!
 //! Nothing is lost, because each side looks after it has acted, with a full fence between: a
 //! waiter marks what it waits for before it looks at what is deferred, the holder of the baton
@@ -37,7 +37,7 @@ impl<H> SharedBaton<H> {
         }
     }
 
-    /// The flush of `batch` is deferred: who waits for it must see to it.
+    /// The flush of `batch` is deferred: a thread that waits for it has it flushed.
     #[inline]
     pub(super) fn is_late(&self, batch: u64) -> bool {
         self.rules.defers

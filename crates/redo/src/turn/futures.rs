@@ -1,6 +1,6 @@
-//! Tasks that await a batch: a future looks, registers its waker, looks again; who publishes wakes
-//! the tasks of the published batches after laying the baton down, and who fails or closes the log
-//! wakes all.
+//! Tasks that await a batch: a future looks, registers its waker, looks again; the thread that
+//! publishes wakes the tasks of the published batches after laying the baton down, and who fails or
+//! closes the log wakes all.
 //!
 //! A future never leads, and never waits. That its batch is written is asked for when it is made
 //! ([`SharedBaton::request`]); where foregrounds lead, the fallback log writer does it.

@@ -1,4 +1,4 @@
-//! Waiting until a batch is durable: who asks for it to be written, who sleeps and who polls, and
+//! Waiting until a batch is durable: which thread asks for it to be written, sleeps or polls, and
 //! what is learned from which of these serves better.
 //!
 //! What it must not know: what leading is.
@@ -12,7 +12,7 @@ use crate::triggers::Triggers;
 use crate::writer::{CommitWay, Learned, Learner, LogFileSync};
 use measure::Nanos;
 
-/// Who leads.
+/// Which thread leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Leadership {
     /// Foregrounds; a log writer serves what none of them waits for.
@@ -206,8 +206,8 @@ impl<H> SharedBaton<H> {
         self.buffer.open_batch().0 <= batch && !self.rules.planted.has(Bug::PollerNeverLeads)
     }
 
-    /// Gives the policy of adaptive learning what was published, and does what it says. Who sleeps
-    /// is woken all the same when foregrounds begin to poll, who polls sleeps when they stop.
+    /// Gives the policy of adaptive learning what was published, and does what it says. A session
+    /// that sleeps is woken when foregrounds begin to poll; one that polls sleeps when they stop.
     #[inline]
     pub(super) fn learn(&self, first: u64, upto: u64) {
         let Some(learner) = self.learner.as_ref().filter(|_| upto > first) else {

@@ -44,17 +44,17 @@ impl Default for Adaptive {
 }
 
 setters!(const Adaptive {
-    /// These parameters with windows of at least so many batches.
+    /// Sets the least number of batches of a window.
     window_batches: u32,
-    /// These parameters with windows of at least this length.
+    /// Sets the least length of a window.
     window_min: Nanos,
-    /// These parameters with so many batches that are not counted after a change of mode.
+    /// Sets how many batches after a change of mode are not counted.
     settling: u32,
-    /// These parameters with another part of a window's batches that makes a load busy, in 256ths.
+    /// Sets which part of a window's batches makes a load busy, in 256ths.
     busy_part: u32,
-    /// These parameters with another margin by which the workers must be better, in 256ths.
+    /// Sets by how much the workers must be better, in 256ths.
     margin: u32,
-    /// These parameters with another limit of the windows until the next trial.
+    /// Sets the largest number of windows until the next trial.
     skip_max: u32,
 });
 

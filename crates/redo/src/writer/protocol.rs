@@ -94,7 +94,8 @@ pub enum Action {
         block: StreamBlock,
     },
     /// The batches before `batches` are written, and not flushed as long as nobody waits for them:
-    /// tell me with [`Event::Wanted`] of who begins to wait, and of who had begun before this.
+    /// tell me with [`Event::Wanted`] of each thread that begins to wait, and of those that had
+    /// begun before this.
     Defer {
         /// Number of written batches.
         batches: u64,

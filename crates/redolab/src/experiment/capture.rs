@@ -1,10 +1,10 @@
 //! Capture: every log file sync and every log file parallel write of a row, through bounded
 //! buffers, to a thread that stores them.
 //!
-//! Invariants: who commits or writes the log copies an event into a buffer and never waits for the
-//! thread; there are `BUFFERS` buffers of each kind, made when they are needed; when all are
-//! full, further events are counted as lost and the row says so. What is captured is what the row
-//! counts: the same window, the same waits.
+//! Invariants: a thread that commits or writes the log copies an event into a buffer and never
+//! waits for the thread; there are `BUFFERS` buffers of each kind, made when they are needed; when
+//! all are full, further events are counted as lost and the row says so. What is captured is what
+//! the row counts: the same window, the same waits.
 //!
 //! What it must not know: the format of what is stored.
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Shards at most: memory is bounded by them, not by jobs.
 const SHARDS: usize = 16;
-/// Who sleeps until an intended start looks so often whether the row has ended.
+/// A session that sleeps until an intended start looks so often whether the row has ended.
 pub(super) const SLICE: Nanos = Nanos::from_millis(50);
 
 /// One transaction of an open loop, as points on one clock.

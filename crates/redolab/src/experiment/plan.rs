@@ -251,13 +251,13 @@ pub struct LogPlan {
     /// How writes are made durable; `None` for the fastest that is found.
     #[serde(with = "in_words::sync_method")]
     pub sync_method: Option<SyncMethod>,
-    /// Who writes.
+    /// Which thread writes the log.
     #[serde(with = "in_words::log_writer")]
     pub log_writer: LogWriter,
     /// How foregrounds learn that their redo is durable.
     #[serde(with = "in_words::log_file_sync")]
     pub log_file_sync: LogFileSync,
-    /// What has redo written.
+    /// What makes the log writer write.
     #[serde(with = "in_words::triggers")]
     pub triggers: Triggers,
     /// CPUs that the log writer's threads stay on; anywhere when empty.

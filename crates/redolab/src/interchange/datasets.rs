@@ -3,7 +3,8 @@
 //! the store as they are.)
 //!
 //! Invariants: rows of `hist` are the histograms' own buckets, whose bounds are the same in every
-//! run, so that adding counts merges histograms exactly; the exact extremes stand beside.
+//! run, so that adding counts merges histograms exactly; the exact extremes have columns of their
+//! own.
 
 use super::parquet_table::{Values, encode};
 use super::{ExportSource, ExportedFile, IN_NS, component};

@@ -8,7 +8,7 @@
 //! a cut.
 //!
 //! Invariants: an acknowledgement is sent only after the commit returned, and is kept only after
-//! the server's own commit returned; what was in flight at the cut counts for nothing; nothing that
+//! the server's own commit returned; what was in flight at the cut does not count; nothing that
 //! comes after a broken connection counts; before a place may be overwritten the server has
 //! answered that nobody asks for it any more.
 //!

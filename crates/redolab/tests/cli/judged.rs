@@ -123,8 +123,8 @@ fn evidence_of_slow_log_writes_is_judged_without_a_verdict() {
     }
 }
 
-/// Nothing has redo written while the row runs, so that no transaction begins in its time: the run
-/// is invalid, whatever command shows it.
+/// Nothing makes the log writer write while the row runs, so that no transaction begins in its
+/// time: the run is invalid, whatever command shows it.
 #[test]
 fn an_invalid_run_ends_with_4() {
     let place = Place::new();

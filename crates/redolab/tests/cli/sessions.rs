@@ -125,7 +125,7 @@ fn a_run_says_how_foregrounds_learned_and_what_had_redo_written() {
     assert!((0.0..=100.0).contains(&polled), "{polled}");
 }
 
-/// Nothing has redo written while the row runs; its end does, and nobody hangs.
+/// Nothing makes the log writer write while the row runs; its end does, and nobody hangs.
 #[test]
 fn a_run_without_flush_triggers_ends() {
     let place = Place::new();

@@ -53,11 +53,11 @@ fn the_end_of_a_process_is_no_cut_of_any_kind() {
         ("file-system-shutdown", 4, "nothing was cut"),
     ];
     state(&scratch, &server, &at, &stated);
-    assert!(standings(&scratch).is_empty(), "it counts for nothing");
+    assert!(standings(&scratch).is_empty(), "it does not count");
     // Files that somebody removed are not what a device lost either.
     std::fs::remove_dir_all(scratch.path.join("plain/redolab-powertest")).expect("removes");
     state(&scratch, &server, &at, &stated);
-    assert!(standings(&scratch).is_empty(), "it counts for nothing");
+    assert!(standings(&scratch).is_empty(), "it does not count");
 }
 
 /// The program of the switch ends the writer, and says that it cut the power.
@@ -83,7 +83,7 @@ fn a_switch_that_switches_nothing_is_no_cut() {
             ("file-system-shutdown", 4, "check what it switches"),
         ],
     );
-    assert!(standings(&scratch).is_empty(), "it counts for nothing");
+    assert!(standings(&scratch).is_empty(), "it does not count");
 }
 
 /// A file system on a loop device that stays attached, or that each mount attaches again.

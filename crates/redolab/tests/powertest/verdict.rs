@@ -55,7 +55,7 @@ pub fn tests_in(run: &Value) -> Vec<(String, String)> {
 }
 
 /// Cuts on this very device: partly tested by default, tested with the bound that they allow, for
-/// this sync method alone; and one loss refutes it. The bound stands beside the word everywhere.
+/// this sync method alone; and one loss refutes it. The bound is shown with the word everywhere.
 #[test]
 fn check_takes_over_what_was_tested_on_this_stack() {
     let _alone = alone();
@@ -115,7 +115,7 @@ fn check_takes_over_what_was_tested_on_this_stack() {
     listed(&bench.scratch);
 }
 
-/// The bound stands beside the word in the table, in Markdown and in HTML.
+/// The bound is shown with the word in the table, in Markdown and in HTML.
 fn shown_everywhere(scratch: &Scratch, checked: &Value, beside: &str) {
     let id = checked["run_id"].as_str().expect("an id");
     let report = std::fs::read_to_string(scratch.path.join("report.html")).expect("written");

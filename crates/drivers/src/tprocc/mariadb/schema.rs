@@ -20,8 +20,8 @@ use measure::driver::DriverError;
 const SETTINGS: &str = "SET SESSION autocommit = 1, wait_timeout = 2000000, \
      lock_wait_timeout = 50, \
      sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
-/// So many locks together are the lock on the schema: who shares it holds one of them, who is alone
-/// holds all. Servers have no lock by name that can be shared.
+/// So many locks together are the lock on the schema: a command that shares it holds one of them,
+/// one that is alone holds all. Servers have no lock by name that can be shared.
 const LOCKS: u32 = 16;
 /// Numbers of errors that mean a missing privilege: for a schema, a table, an operation, a routine.
 const PRIVILEGE: [u16; 4] = [1044, 1142, 1227, 1370];

@@ -48,7 +48,7 @@ impl Keeper {
             if desk.stop.load(SeqCst) {
                 return;
             }
-            // Before it looks: who submits afterwards sees that it sleeps.
+            // Before it looks: a thread that submits afterwards sees that it sleeps.
             desk.asleep.store(true, SeqCst);
             let idle = look();
             if !idle {

@@ -56,7 +56,7 @@ pub(crate) enum Patience {
     Drawn(AtomicBool),
 }
 
-/// How the ring of an open log is, for the log writer, who opens and who asks.
+/// How the ring of an open log is, for the log writer, the opening, and callers of `Log::ring`.
 pub(crate) struct RingStanding {
     pub(crate) kind: RingKind,
     pub(crate) ring_bytes: u64,

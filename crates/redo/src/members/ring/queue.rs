@@ -194,7 +194,7 @@ impl Core {
     #[allow(clippy::unused_self)]
     fn halt_if_told(&self) {}
 
-    /// Has redo written to the ring: all of it, or what the disk is late with.
+    /// Writes redo to the ring: all of it, or what the disk is late with.
     fn want(&mut self) {
         match self.standing.kind {
             RingKind::Ring => {
@@ -436,7 +436,7 @@ impl RingQueue {
         if let (false, Some(keeper)) = (idle, &self.keeper) {
             keeper.call();
         }
-        // Who waits with nothing to come looks at the clock.
+        // A thread that waits with nothing to come looks at the clock.
         let until_late = match core.pending.is_empty() {
             true => Some(KEEPER_TIME),
             false => core.until_late(),
@@ -459,7 +459,7 @@ impl Queue for RingQueue {
         loop {
             let seen = self.bell.read();
             let (returned, over, timeout) = self.look(out);
-            // Who waits with nothing to come gives the queue up: the disk catches up first.
+            // A thread that waits with nothing to come gives the queue up to the disk.
             if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }

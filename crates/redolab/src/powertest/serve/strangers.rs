@@ -1,11 +1,11 @@
 //! Clients that have not shown yet that they have the token.
 //!
-//! Invariant: there is always room for one more; who says nothing keeps nobody out.
+//! Invariant: there is always room for one more; a stranger that says nothing keeps nobody out.
 
 use std::net::{IpAddr, Shutdown, TcpStream};
 
 /// Connections of clients that have not shown it yet. One more has the oldest closed, of the
-/// address that has most of them: who says nothing keeps nobody out.
+/// address that has most of them: a stranger that says nothing keeps nobody out.
 const STRANGERS_MAX: usize = 64;
 /// Those who are connected, in the order in which they came.
 #[derive(Debug, Default)]

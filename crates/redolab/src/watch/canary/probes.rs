@@ -31,7 +31,7 @@ const MEDIANS: u64 = 10;
 const MEDIAN_FROM: u64 = 10;
 /// Counters are read this long before a probe, so that reading them does not make it late.
 const READ_AHEAD: Duration = Duration::from_millis(2);
-/// How often somebody who asks for the end is heard.
+/// How often the canary looks whether it was asked to end.
 const HEARD: Duration = Duration::from_millis(100);
 /// Stalls that are kept with their evidence.
 const STALLS_KEPT: usize = 1000;
