@@ -106,9 +106,9 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/src/schedules/disk",
     "crates/redo/tests/common/generated",
     "crates/redo/src/wakers",
-    "crates/redo/tests/cases",
+    "crates/redo/tests/log/cases",
     "crates/redo/tests/common/orders",
-    "crates/redo/tests/log_full",
+    "crates/redo/tests/log/log_full",
     "fuzz/promises/redo_recovery",
     "crates/redolab/src/last_resort",
 ];

@@ -83,7 +83,8 @@ pub const PROOFS: &[Proof] = &[
         shows: "250,000 simulated histories with faults anywhere break no promise; every planted \
                 bug is found",
         takes: "10 min",
-        arguments: &["--features", "crash", "--test", "crash_simulation"],
+        arguments: &["--features", "crash", "--test", "crash"],
+        filter: &["crash_simulation::"],
         env: |round| {
             vec![
                 ("REDOLAB_CRASH_FROM", (round * HISTORIES).to_string()),
@@ -99,7 +100,8 @@ pub const PROOFS: &[Proof] = &[
                 fail, are late, are lost and return, break no promise; every bug planted in members \
                 is found",
         takes: "20 min",
-        arguments: &["--features", "crash", "--test", "crash_members"],
+        arguments: &["--features", "crash", "--test", "crash"],
+        filter: &["crash_members::"],
         env: member_histories,
         repeats: true,
         ..PLAIN
@@ -109,7 +111,8 @@ pub const PROOFS: &[Proof] = &[
         shows: "100,000 simulated histories of logs with a ring or failover break no promise; every \
                 bug planted in rings is found",
         takes: "20 min",
-        arguments: &["--features", "crash", "--test", "crash_ring"],
+        arguments: &["--features", "crash", "--test", "crash"],
+        filter: &["crash_ring::"],
         env: member_histories,
         repeats: true,
         ..PLAIN
@@ -198,18 +201,7 @@ pub const PROOFS: &[Proof] = &[
                 a close, 100 times each: at least 95 of 100 times no commit waits longer than the \
                 patience and 100 ms, and nothing is lost",
         takes: "30 min",
-        arguments: &[
-            "--test",
-            "member_hangs",
-            "--test",
-            "ring_hangs",
-            "--test",
-            "copy_hangs",
-            "--test",
-            "close_hangs",
-            "--test",
-            "close_ring_hangs",
-        ],
+        arguments: &["--test", "hangs"],
         filter: &["commits_go_on_while", "--test-threads", "1"],
         env: |_| vec![("REDOLAB_HANGS", "100".to_owned())],
         ..PLAIN
@@ -334,7 +326,7 @@ pub const PROOFS: &[Proof] = &[
         name: "flips",
         shows: "no flip of any of the 8 bits of each byte of a mebibyte of redo is believed",
         takes: "5 min",
-        arguments: &["--test", "corruption"],
+        arguments: &["--test", "log"],
         filter: &["no_flip_in_a_mebibyte"],
         env: |_| vec![("REDO_FLIPS", "8".to_owned())],
         ..PLAIN
@@ -344,7 +336,8 @@ pub const PROOFS: &[Proof] = &[
         shows: "each operation of a script fails with each fault, in every back end, and on each \
                 member of a mirror and of a race",
         takes: "20 min",
-        arguments: &["--test", "faults", "--test", "member_faults"],
+        arguments: &["--test", "log"],
+        filter: &["faults::"],
         env: |_| vec![("REDO_FAULTS", "all".to_owned())],
         ..PLAIN
     },

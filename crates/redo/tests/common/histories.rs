@@ -106,7 +106,7 @@ impl Histories {
             let file = self.file;
             panic!(
                 "seed {seed}: {what}\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \
-                 -p redolab-redo --features crash --test {file} no_promise -- --nocapture"
+                 -p redolab-redo --features crash --test crash {file}::no_promise -- --nocapture"
             );
         }
         let bound = 3.0 / seeds as f64;

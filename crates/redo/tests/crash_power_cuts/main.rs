@@ -23,8 +23,6 @@
 //! `REDO_CUT_CSV` and `REDO_CUT_STATES_CSV` name files to which a line is appended for each kind of
 //! cut and of crash states. `cargo xtask prove cuts` sets them.
 
-#![cfg(feature = "crash")]
-
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
