@@ -1,10 +1,11 @@
 //! The one check command: what a change must pass, the same here and in CI.
 //!
-//! What lives here: the table of steps, and running them with their time and processor time. It
-//! stops at the first step that fails, unless it has to keep going. The last line is always
-//! `N passed, N failed, N skipped`: tests, each step that failed without a failed test (format,
-//! lints, rules, a build), and each that could not run. The lines before it name what was skipped
-//! and what failed.
+//! What lives here: the table of steps, and running them with their time. The programs of the step
+//! `tests` run beside the steps behind it: many of them wait for servers and devices while those
+//! compute. It stops at the first step that fails, unless it has to keep going. The last line is
+//! always `N passed, N failed, N skipped`: tests, each step that failed without a failed test
+//! (format, lints, rules, a build), and each that could not run. The lines before it name what was
+//! skipped and what failed.
 
 use crate::harness::Tally;
 use crate::suite::{self, Suite};
@@ -23,6 +24,8 @@ enum Work {
     Cargo(&'static [&'static str]),
     /// Programs of tests that cargo builds, whose results are counted.
     Tests(Tests),
+    /// The same, whose programs run beside the steps that follow.
+    Beside(Tests),
 }
 
 /// Tests of a step.
@@ -57,19 +60,19 @@ struct Step {
     work: Work,
     needs: Needs,
     env: &'static [(&'static str, &'static str)],
-    /// Processor seconds that it takes on a machine of CI's, with all that it builds. More is
-    /// reported and fails nothing: beside other work the same step took half as much again. What
-    /// needs more on a quiet machine belongs into `prove`.
-    budget_s: u32,
 }
 
-const fn step(name: &'static str, budget_s: u32, work: Work) -> Step {
+/// Seconds of the whole on two processors with nothing else to do, and their processor seconds. More
+/// is said and fails nothing: beside other work it took half as much again. What makes it longer
+/// belongs into `prove`.
+const WHOLE_S: u64 = 1200;
+
+const fn step(name: &'static str, work: Work) -> Step {
     Step {
         name,
         work,
         needs: Needs::Nothing,
         env: &[],
-        budget_s,
     }
 }
 
@@ -134,40 +137,36 @@ const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--q
 
 /// Every step, cheap ones first.
 const STEPS: &[Step] = &[
-    step("format", 10, Work::Cargo(&["fmt", "--all", "--check"])),
-    step("tidy", 10, Work::Tidy),
-    step("lints", 240, Work::Cargo(LINTS)),
+    step("format", Work::Cargo(&["fmt", "--all", "--check"])),
+    step("tidy", Work::Tidy),
+    step("lints", Work::Cargo(LINTS)),
     Step {
         needs: Needs::Feature("crates/redo/Cargo.toml", "crash"),
-        ..step("crash-lints", 120, Work::Cargo(CRASH_LINTS))
+        ..step("crash-lints", Work::Cargo(CRASH_LINTS))
     },
     Step {
         env: &[("RUSTDOCFLAGS", "-D warnings")],
-        ..step("documents", 120, Work::Cargo(DOCUMENTS))
+        ..step("documents", Work::Cargo(DOCUMENTS))
     },
-    step("tests", 1900, Work::Tests(TESTS)),
-    step("packages", 75, Work::Packages),
+    step("tests", Work::Beside(TESTS)),
+    step("packages", Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
         // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
         env: &[("REDOLAB_CRASH_SEEDS", "10000")],
-        ..step("crash-simulation", 300, tests(CRASH, &[]))
+        ..step("crash-simulation", tests(CRASH, &[]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
         env: &[("LOOM_MAX_DURATION", "2")],
-        ..step(
-            "interleavings",
-            340,
-            tests(INTERLEAVINGS, &["interleavings"]),
-        )
+        ..step("interleavings", tests(INTERLEAVINGS, &["interleavings"]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
         env: &[("REDO_SCHEDULES", "150")],
-        ..step("schedules", 330, tests(SCHEDULES, &["schedules"]))
+        ..step("schedules", tests(SCHEDULES, &["schedules"]))
     },
 ];
 
@@ -208,84 +207,93 @@ struct Ended {
     name: &'static str,
     how: &'static str,
     wall: Duration,
-    cpu: Duration,
-    budget_s: u32,
+}
+
+/// What the steps have come to.
+#[derive(Default)]
+struct Results {
+    ended: Vec<Ended>,
+    total: Tally,
+    failed: bool,
+}
+
+impl Results {
+    /// Takes the end of a step that ran since `begun`.
+    fn take(&mut self, name: &'static str, begun: Instant, done: Outcome<(bool, Tally)>) {
+        let (well, tally) = done.unwrap_or_else(|problem| {
+            println!("{name}: {problem}");
+            (false, Tally::default())
+        });
+        self.total.add(&tally);
+        if !well && tally.failed == 0 {
+            self.total.failed += 1;
+            self.total.failures.push(name.to_owned());
+        }
+        self.failed |= !well;
+        self.end(name, if well { "passed" } else { "FAILED" }, begun);
+    }
+
+    fn end(&mut self, name: &'static str, how: &'static str, begun: Instant) {
+        let wall = begun.elapsed();
+        self.ended.push(Ended { name, how, wall });
+    }
 }
 
 /// Runs the steps. Whether all passed.
 pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
-    let mut total = Tally::default();
-    let mut ended = Vec::new();
-    let mut failed = false;
+    let (first, mut results) = (Instant::now(), Results::default());
+    let mut beside = None;
     for step in STEPS.iter().filter(|step| options.wants(step)) {
-        let stopped = failed && !options.keep_going;
-        let (begun, cpu) = (Instant::now(), children_cpu());
-        let how = if stopped {
-            "not run"
+        let begun = Instant::now();
+        if results.failed && !options.keep_going {
+            results.end(step.name, "not run", begun);
         } else if let Some(reason) = missing(root, &step.needs) {
-            total.skipped += 1;
-            total.reasons.push(format!("{}: {reason}", step.name));
-            "skipped"
+            results.total.skipped += 1;
+            results
+                .total
+                .reasons
+                .push(format!("{}: {reason}", step.name));
+            results.end(step.name, "skipped", begun);
         } else {
             println!("== {}", step.name);
-            let (well, tally) = carry_out(root, step).unwrap_or_else(|problem| {
-                println!("{}: {problem}", step.name);
-                (false, Tally::default())
-            });
-            total.add(&tally);
-            if !well && tally.failed == 0 {
-                total.failed += 1;
-                total.failures.push(step.name.to_owned());
+            match start(root, step) {
+                Ok(Some(running)) => beside = Some((step.name, begun, running)),
+                Ok(None) => results.take(step.name, begun, carry_out(root, step)),
+                Err(problem) => results.take(step.name, begun, Err(problem)),
             }
-            if well { "passed" } else { "FAILED" }
-        };
-        failed |= how == "FAILED";
-        ended.push(Ended {
-            name: step.name,
-            how,
-            wall: begun.elapsed(),
-            cpu: children_cpu().saturating_sub(cpu),
-            budget_s: step.budget_s,
-        });
+        }
     }
-    print!("{}", summary(&ended, &total));
-    Ok(!failed)
+    if let Some((name, begun, running)) = beside {
+        let panicked = "a thread that runs tests has panicked".to_owned();
+        let done = running.join().unwrap_or(Err(panicked));
+        results.take(name, begun, done);
+    }
+    print!("{}", summary(&results, first.elapsed(), children_cpu()));
+    Ok(!results.failed)
 }
 
-fn summary(ended: &[Ended], total: &Tally) -> String {
+fn summary(results: &Results, wall: Duration, cpu: Duration) -> String {
     let mut lines = vec![String::new()];
-    let heading = ["step", "result", "seconds", "cpu seconds", "budget"];
-    let [step, result, wall, cpu, budget] = heading;
-    lines.push(format!(
-        "{step:<18} {result:<8} {wall:>8} {cpu:>12} {budget:>7}"
-    ));
-    for step in ended {
-        let (wall, cpu) = (step.wall.as_secs_f64(), step.cpu.as_secs_f64());
-        let over = if cpu > f64::from(step.budget_s) {
-            " over"
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "{:<18} {:<8} {wall:>8.1} {cpu:>12.1} {:>7}{over}",
-            step.name, step.how, step.budget_s
-        ));
+    let [step, result, seconds] = ["step", "result", "seconds"];
+    lines.push(format!("{step:<18} {result:<8} {seconds:>8}"));
+    for step in &results.ended {
+        let seconds = step.wall.as_secs_f64();
+        lines.push(format!("{:<18} {:<8} {seconds:>8.1}", step.name, step.how));
     }
+    let is_over = wall.as_secs() > WHOLE_S || cpu.as_secs() > 2 * WHOLE_S;
+    lines.push(format!(
+        "all in {} s, {} processor seconds{}",
+        wall.as_secs(),
+        cpu.as_secs(),
+        if is_over { ": more than planned" } else { "" }
+    ));
     lines.push(String::new());
-    lines.extend(
-        total
-            .reasons
-            .iter()
-            .map(|reason| format!("skipped: {reason}")),
-    );
+    let total = &results.total;
+    let reasons = total.reasons.iter();
+    lines.extend(reasons.map(|reason| format!("skipped: {reason}")));
     let failures = total.failures.iter();
     lines.extend(failures.map(|name| format!("failed: {name}")));
-    let Tally {
-        passed,
-        failed,
-        skipped,
-        ..
-    } = total;
+    let (passed, failed, skipped) = (total.passed, total.failed, total.skipped);
     lines.push(format!(
         "{passed} passed, {failed} failed, {skipped} skipped"
     ));
@@ -318,20 +326,42 @@ fn missing(root: &Path, needs: &Needs) -> Option<String> {
     }
 }
 
+/// Builds the tests of a step that runs beside the others, and starts them; `None` for another step.
+fn start(root: &Path, step: &Step) -> Outcome<Option<Running>> {
+    let Work::Beside(tests) = &step.work else {
+        return Ok(None);
+    };
+    let suite = suite_of(tests, step);
+    let Some(programs) = suite::build(root, &suite)? else {
+        return Err("it does not build".to_owned());
+    };
+    let run = || suite::run(programs, suite::Lanes::Beside);
+    Ok(Some(std::thread::spawn(run)))
+}
+
+/// The programs of tests that run beside other steps.
+type Running = std::thread::JoinHandle<Outcome<(bool, Tally)>>;
+
+fn suite_of(tests: &Tests, step: &Step) -> Suite<'static> {
+    Suite {
+        build: tests.build,
+        filter: tests.filter,
+        env: step.env,
+        documentation: tests.documentation,
+    }
+}
+
 /// Whether the step went well, and the tests that it counted.
 fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
     let arguments = match &step.work {
         Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
         Work::Packages => return Ok((packages::run(root)?, Tally::default())),
         Work::Cargo(arguments) => *arguments,
-        Work::Tests(tests) => {
-            let suite = Suite {
-                build: tests.build,
-                filter: tests.filter,
-                env: step.env,
-                documentation: tests.documentation,
+        Work::Tests(tests) | Work::Beside(tests) => {
+            return match suite::build(root, &suite_of(tests, step))? {
+                Some(programs) => suite::run(programs, suite::Lanes::Alone),
+                None => Ok((false, Tally::default())),
             };
-            return suite::run(root, &suite);
         }
     };
     let mut command = cargo();
@@ -433,19 +463,38 @@ mod tests {
             reasons: vec!["a: not root".to_string()],
             failures: vec!["m::b".to_string()],
         };
-        let ended = [Ended {
+        let ended = vec![Ended {
             name: "tests",
             how: "passed",
             wall: Duration::from_millis(1500),
-            cpu: Duration::from_millis(2500),
-            budget_s: 2,
         }];
-        let text = summary(&ended, &total);
+        let results = Results {
+            ended,
+            total,
+            failed: true,
+        };
+        let seconds = Duration::from_secs;
+        let text = summary(&results, seconds(1200), seconds(2400));
         assert!(
-            text.contains("tests              passed        1.5          2.5       2 over"),
+            text.contains(
+                "tests              passed        1.5\nall in 1200 s, 2400 processor seconds\n"
+            ),
             "{text}"
         );
         let end = "skipped: a: not root\nfailed: m::b\n3 passed, 1 failed, 1 skipped\n";
         assert!(text.ends_with(end), "{text}");
+        let late = summary(&results, seconds(1201), seconds(0));
+        assert!(late.contains(": more than planned"), "{late}");
+        assert!(summary(&results, seconds(0), seconds(2401)).contains(": more than planned"));
+    }
+
+    #[test]
+    fn a_step_that_cannot_run_has_failed() {
+        let mut results = Results::default();
+        results.take("tests", Instant::now(), Err("no cargo".to_owned()));
+        assert!(results.failed && results.total.failures == ["tests"]);
+        let mut results = Results::default();
+        results.take("tests", Instant::now(), Ok((true, Tally::default())));
+        assert!(!results.failed && results.ended[0].how == "passed");
     }
 }

@@ -1,11 +1,11 @@
-//! The test programs of a step of the check: built once, run two at a time, each test under a time
+//! The test programs of a step of the check: built once, run in two lanes, each test under a time
 //! limit.
 //!
-//! What lives here: the table of limits, the order of programs, and turning what they print into
-//! counts. A test that exceeds its limit fails by name; tests of its program that had not ended by
-//! then are named too and count as failed.
+//! What lives here: the table of limits, which programs wait and which compute, and turning what
+//! they print into counts. A test that exceeds its limit fails by name, with the stacks of what it
+//! ends; tests of its program that had not ended by then are named too and count as failed.
 
-use crate::binaries::{self, Binary};
+use crate::binaries;
 use crate::harness::{Reader, Tally};
 use crate::watch::{self, End, Limits};
 use crate::{Outcome, cargo};
@@ -32,7 +32,7 @@ const LONGER: &[(&str, u64)] = &[
     // The proof watches a quiet machine for ten minutes.
     ("canary", 900),
     // One test draws all of its histories.
-    ("crash_simulation", 600),
+    ("crash", 600),
     // File systems are made, cut and checked in one test.
     ("crash_power_cuts", 600),
     // A test compiles and runs every example of the documentation.
@@ -40,23 +40,35 @@ const LONGER: &[(&str, u64)] = &[
 ];
 /// A program is ended after so many times the limit of one test.
 const PROGRAM_TIMES: u32 = 4;
-/// Programs that take long are begun first.
-const FIRST: &[&str] = &[
-    "crash_simulation",
-    "listings",
-    "consistency",
-    "analysis",
-    "faults",
+/// Programs whose tests mostly wait, for servers, devices or the end of a measured time, longest
+/// first; and how many of their tests run at once.
+const WAITING: &[(&str, usize)] = &[
+    ("servers", 2),
+    ("cli", 5),
+    ("powertest", 2),
+    ("mariadb", 2),
+    ("postgres", 2),
+    ("engine", 2),
+    ("outlived", 2),
+    ("canary", 2),
+    ("kill", 2),
 ];
-/// Programs whose tests mostly wait, for a device or for the end of a measured time, and how many
-/// of their tests run at once.
-const WAITING: &[(&str, usize)] = &[("cli", 5)];
-/// Programs at once.
-const AT_ONCE: usize = 2;
-/// Programs whose tests measure for a fraction of a second, which other programs would fill, or
-/// keep a device and both processors busy with servers: they run one after the other, when all
-/// others have ended.
-const LAST: &[&str] = &["cli", "canary", "servers", "postgres", "mariadb"];
+/// Programs that compute for long are begun first.
+const FIRST: &[&str] = &["it", "crash", "log", "analysis", "consistency"];
+/// So many programs that wait run at once.
+const WAIT_AT_ONCE: usize = 3;
+/// So many that compute, while nothing else is done; beside other steps one does.
+const COMPUTE_AT_ONCE: usize = 2;
+
+/// What runs beside the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// Nothing else of the check.
+    Alone,
+    /// Other steps.
+    Beside,
+}
+
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
 
@@ -82,23 +94,24 @@ fn limits(name: &str) -> Limits {
     }
 }
 
-/// Builds and runs. Whether all went well, and the tests that were counted.
+/// A test program, and what runs it.
+type Program = (String, Command);
+
+/// Builds the programs; `None` when they do not compile.
 ///
 /// # Errors
-/// When something cannot be started.
-pub fn run(root: &Path, suite: &Suite) -> Outcome<(bool, Tally)> {
+/// When cargo cannot be started.
+pub fn build(root: &Path, suite: &Suite) -> Outcome<Option<Vec<Program>>> {
     let cargo_test = || {
         let mut command = cargo();
         command.arg("test").args(suite.build).current_dir(root);
         command.envs(suite.env.iter().copied());
         command
     };
-    let Some(mut built) = binaries::build(&mut cargo_test())? else {
-        return Ok((false, Tally::default()));
+    let Some(built) = binaries::build(&mut cargo_test())? else {
+        return Ok(None);
     };
-    let rank = |binary: &Binary| FIRST.iter().position(|name| *name == binary.name);
-    built.sort_by_key(|binary| rank(binary).unwrap_or(FIRST.len()));
-    let mut programs: Vec<(String, Command)> = Vec::new();
+    let mut programs: Vec<Program> = Vec::new();
     for binary in &built {
         let mut command = binary.command();
         command.envs(suite.env.iter().copied());
@@ -120,21 +133,45 @@ pub fn run(root: &Path, suite: &Suite) -> Outcome<(bool, Tally)> {
             command.args(suite.filter);
         }
     }
+    let rank = |name: &String| {
+        let waiting = WAITING.iter().map(|(program, _)| *program);
+        let mut order = waiting.chain(FIRST.iter().copied());
+        order.position(|program| program == name)
+    };
+    programs.sort_by_key(|(name, _)| rank(name).unwrap_or(usize::MAX));
+    Ok(Some(programs))
+}
+
+/// Runs programs, those that wait beside those that compute. Whether all went well, and the tests
+/// that were counted.
+///
+/// # Errors
+/// When something cannot be started.
+pub fn run(programs: Vec<Program>, lanes: Lanes) -> Outcome<(bool, Tally)> {
     // What the build has left in the caches would be written while tests measure.
     let _ = Command::new("sync").status();
-    let is_last = |(name, _): &(String, Command)| LAST.contains(&name.as_str());
-    let (last, first): (Vec<_>, Vec<_>) = programs.into_iter().partition(is_last);
-    let (well, mut tally) = all(first, AT_ONCE)?;
-    let (also_well, more) = all(last, 1)?;
+    let waits = |(name, _): &Program| WAITING.iter().any(|(program, _)| program == name);
+    let (waiting, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(waits);
+    let at_once = match lanes {
+        Lanes::Alone => COMPUTE_AT_ONCE,
+        Lanes::Beside => 1,
+    };
+    let (wait, compute) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| all(waiting, WAIT_AT_ONCE));
+        let computing = all(computing, at_once);
+        let panicked = "a thread that runs tests has panicked".to_owned();
+        (waiting.join().unwrap_or(Err(panicked)), computing)
+    });
+    let ((well, mut tally), (also_well, more)) = (wait?, compute?);
     tally.add(&more);
     Ok((well && also_well, tally))
 }
 
 /// Runs the programs, so many at once.
-fn all(programs: Vec<(String, Command)>, at_once: usize) -> Outcome<(bool, Tally)> {
+fn all(programs: Vec<Program>, at_once: usize) -> Outcome<(bool, Tally)> {
     let sum = Mutex::new((true, Tally::default()));
     let next = AtomicUsize::new(0);
-    let programs: Vec<Mutex<(String, Command)>> = programs.into_iter().map(Mutex::new).collect();
+    let programs: Vec<Mutex<Program>> = programs.into_iter().map(Mutex::new).collect();
     let failed: Vec<String> = std::thread::scope(|scope| {
         let work = || -> Outcome<()> {
             while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -261,9 +298,9 @@ mod tests {
         let programs = vec![
             ("a".to_owned(), shell(&result(3))),
             ("b".to_owned(), shell(&result(4))),
-            ("c".to_owned(), shell("exit 1")),
+            ("servers".to_owned(), shell("exit 1")),
         ];
-        let (well, tally) = all(programs, AT_ONCE).expect("sh runs");
+        let (well, tally) = run(programs, Lanes::Alone).expect("sh runs");
         assert_eq!((well, tally.passed), (false, 7));
         assert!(all(vec![("d".to_owned(), Command::new("no-such-program"))], 1).is_err());
     }
