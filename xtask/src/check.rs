@@ -423,13 +423,11 @@ mod tests {
     fn tests_of_the_library_that_plant_bugs_are_run() {
         let root = crate::root();
         let files = crate::tree::files(&root).expect("the tree");
-        let planting = files.iter().filter(|file| {
-            let plants = file.text.contains("#[cfg(feature = \"crash\")]\n#[test]");
-            plants
-                || file
-                    .text
-                    .contains("#[cfg(feature = \"crash\")]\n    #[test]")
-        });
+        let marks = ["#[test]", "    #[test]", "mod planted"];
+        let marks = marks.map(|mark| format!("#[cfg(feature = \"crash\")]\n{mark}"));
+        let planting = files
+            .iter()
+            .filter(|file| marks.iter().any(|mark| file.text.contains(mark)));
         let planting: Vec<&str> = planting.map(|file| file.path.as_str()).collect();
         assert!(
             planting
@@ -437,8 +435,16 @@ mod tests {
                 .any(|path| path.ends_with("writer/tests.rs")),
             "{planting:?}"
         );
-        let runs = ["crates/redo/src/", "crates/redo/tests/crash"];
-        let is_run = |path: &&str| runs.iter().any(|place| path.starts_with(place));
+        let programs =
+            ["crash", "crash_power_cuts"].map(|name| format!("crates/redo/tests/{name}"));
+        let main = std::fs::read_to_string(root.join(&programs[0]).join("main.rs"));
+        let main = main.expect("the program");
+        let is_run = |path: &&str| {
+            let beside = path.strip_prefix("crates/redo/tests/");
+            path.starts_with("crates/redo/src/")
+                || programs.iter().any(|place| path.starts_with(place))
+                || beside.is_some_and(|file| main.contains(&format!("\"../{file}\"")))
+        };
         assert!(planting.iter().all(is_run), "run by no step: {planting:?}");
         assert!(CRASH.contains(&"--lib") && CRASH.contains(&"crash"));
     }

@@ -4,7 +4,8 @@
 //! generated (`figures` from measured data), `check` the table of steps that a change must pass,
 //! `packages` one of them, `dist` makes what others install, `setup` what the tests need from the
 //! machine, `prove` what takes longer than a check may; the limits themselves are in `policy`.
-//! `binaries` builds programs of tests, `watch` runs them under a time limit.
+//! `binaries` builds programs of tests, `watch` runs them under a time limit, `stacks` shows where
+//! what is ended hangs.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
@@ -21,6 +22,7 @@ mod policy;
 mod prove;
 mod setup;
 mod source;
+mod stacks;
 mod suite;
 mod tidy;
 mod tree;

@@ -60,6 +60,11 @@ const TOOLS: &[Tool] = &[
         "what a raw device carries: LUKS",
     ),
     tool(&["iostat"], "sysstat", "the script that collects iostat"),
+    tool(
+        &["gdb"],
+        "gdb",
+        "nothing, but where a test that hangs is, is known less well",
+    ),
     tool(&["losetup"], "mount", "everything on loop devices"),
     tool(&["mount"], "mount", "everything on loop devices"),
     tool(
@@ -240,7 +245,7 @@ fn apt(arguments: &[&str], limit: Duration) -> bool {
 }
 
 /// Runs a command for at most `limit`, then ends it. Whether it succeeded.
-fn within(command: &mut Command, limit: Duration) -> bool {
+pub fn within(command: &mut Command, limit: Duration) -> bool {
     let begun = Instant::now();
     let Ok(mut child) = command.spawn() else {
         return false;

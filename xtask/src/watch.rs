@@ -7,7 +7,7 @@
 //!
 //! Invariant: [`watch`] returns in bounded time, whatever the program does.
 
-use crate::Outcome;
+use crate::{Outcome, stacks};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -113,11 +113,11 @@ pub fn watch(
             .map(|(name, _)| name.clone())
             .collect();
         if !late.is_empty() {
-            end(&mut child)?;
+            end_late(&mut child)?;
             return Ok(End::Late(late));
         }
         if now.duration_since(begun) > limits.program {
-            end(&mut child)?;
+            end_late(&mut child)?;
             return Ok(End::Overran);
         }
     }
@@ -151,6 +151,14 @@ fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
         });
     }
     lines
+}
+
+/// Prints where a program and all processes below it are, then ends them.
+fn end_late(child: &mut Child) -> Outcome<()> {
+    let mut all = vec![child.id()];
+    all.extend(descendants(child.id()));
+    println!("{}", stacks::of(&all));
+    end(child)
 }
 
 /// Kills a program and all processes below it, and waits for it.

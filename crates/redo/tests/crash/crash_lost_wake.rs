@@ -40,7 +40,10 @@ fn life(planted: bool) -> Option<i32> {
     let scratch = Scratch::with_log();
     let mut command = Command::new(std::env::current_exe().expect("a test has a path"));
     command
-        .args(["crash_lost_wake::a_lost_wake_up_fails_and_does_not_hang", "--exact"])
+        .args([
+            "crash_lost_wake::a_lost_wake_up_fails_and_does_not_hang",
+            "--exact",
+        ])
         .env(PLACE, &scratch.0)
         .stdin(Stdio::null())
         .stdout(Stdio::null());

@@ -389,6 +389,7 @@ fn a_member_in_a_directory_returns_while_the_log_is_in_use() {
     log.close().expect("closed");
 }
 
+/// Compiled and run with the program `crash`.
 #[cfg(feature = "crash")]
 mod planted {
     use super::*;

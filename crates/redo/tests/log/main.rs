@@ -9,10 +9,7 @@ mod common;
 mod completion_events;
 mod control_copies;
 mod corruption;
-mod crash_damage_scan;
 mod faults;
-#[path = "../common/generated.rs"]
-mod generated;
 mod hostile_control;
 mod inspection;
 mod known_durable;

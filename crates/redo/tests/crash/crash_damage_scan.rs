@@ -278,7 +278,6 @@ fn damage_that_was_missed_is_found_by_a_later_search() {
 }
 
 /// Each bug in the search lets damage through that it finds without the bug.
-#[cfg(feature = "crash")]
 #[test]
 fn planted_bugs_of_the_search_are_found() {
     use redo::planted::Bug;
