@@ -12,6 +12,8 @@ mod canary;
 mod capacity;
 mod check;
 mod collect;
+#[cfg(test)]
+mod commands_page_tests;
 mod common;
 mod compare;
 mod console;
