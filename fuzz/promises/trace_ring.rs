@@ -7,9 +7,8 @@ use redolab::observe::tracefs::format::{EventFormat, PageHeader, check_entries};
 use redolab::observe::tracefs::ring::Records;
 use redolab::watch::join::{FileRules, Join};
 
-const HEADER: &str =
-    include_str!("../../crates/redolab/src/observe/tracefs/recorded/header_page.txt");
-const FORMATS: &str = include_str!("../../crates/redolab/src/observe/tracefs/recorded/formats.txt");
+const HEADER: &str = include_str!("../../crates/lab/src/observe/tracefs/recorded/header_page.txt");
+const FORMATS: &str = include_str!("../../crates/lab/src/observe/tracefs/recorded/formats.txt");
 const KINDS: [TraceEventKind; 13] = [
     TraceEventKind::DirectBegin,
     TraceEventKind::DirectQueued,

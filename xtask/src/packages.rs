@@ -18,6 +18,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("redolab-drivers", "crates/drivers"),
     ("redolab-evidence", "crates/evidence"),
     ("redolab-analysis", "crates/analysis"),
+    ("redolab-lab", "crates/lab"),
     ("redolab", "crates/redolab"),
 ];
 /// What a package must hold beside its code.

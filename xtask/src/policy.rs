@@ -23,6 +23,18 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("redolab-evidence", &["redolab-measure"]),
     ("redolab-analysis", &["redolab-measure"]),
     (
+        "redolab-lab",
+        &[
+            "redolab-measure",
+            "redolab-device",
+            "redolab-redo",
+            "redolab-simulate",
+            "redolab-drivers",
+            "redolab-evidence",
+            "redolab-analysis",
+        ],
+    ),
+    (
         "redolab",
         &[
             "redolab-measure",
@@ -32,6 +44,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "redolab-drivers",
             "redolab-evidence",
             "redolab-analysis",
+            "redolab-lab",
         ],
     ),
     ("xtask", &["redolab-measure", "redolab-analysis"]),
@@ -51,6 +64,8 @@ pub const LINKS_WITHOUT_C: &[&str] = &["rayon-core"];
 
 /// The binary.
 pub const BINARY: &str = "redolab";
+/// The crate of experiments and their store.
+pub const LAB: &str = "redolab-lab";
 /// The crate of the drivers.
 pub const DRIVERS: &str = "redolab-drivers";
 /// Asynchronous runtimes that the tests and examples of a crate may use, and the crate.
@@ -58,12 +73,11 @@ pub const IN_DEVELOPMENT: &[(&[&str], &str)] = &[(&["smol", "tokio"], EMBEDDED)]
 /// Names that only some crates may use, each with whatever continues it with a hyphen, and those
 /// crates.
 pub const RESERVED: &[(&[&str], &[&str])] = &[
-    // Asynchronous runtimes, columnar files, diagnostics for people.
-    (
-        &["arrow", "async-std", "miette", "parquet", "smol", "tokio"],
-        &[BINARY],
-    ),
-    // Database clients.
+    // Asynchronous runtimes, diagnostics for people.
+    (&["async-std", "miette", "smol", "tokio"], &[BINARY]),
+    // Columnar files.
+    (&["arrow", "parquet"], &[BINARY, LAB]),
+    // Database clients, which the lab reaches through the drivers.
     (
         &[
             "mysql",
@@ -74,7 +88,7 @@ pub const RESERVED: &[(&[&str], &[&str])] = &[
             "rusqlite",
             "sqlx",
         ],
-        &[BINARY, DRIVERS],
+        &[BINARY, DRIVERS, LAB],
     ),
 ];
 
@@ -110,7 +124,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log/log_full",
     "fuzz/promises/redo_recovery",
-    "crates/redolab/src/last_resort",
+    "crates/lab/src/last_resort",
 ];
 
 /// Width of a line, in characters.
@@ -192,7 +206,11 @@ pub const FINDINGS_DOCUMENT: &str = "docs/findings.md";
 pub const TESTING_DOCUMENT: &str = "docs/testing.md";
 
 /// Product code that changes the file system through descriptors only.
-pub const BY_DESCRIPTOR: [&str; 2] = ["crates/drivers/src/", "crates/redolab/src/"];
+pub const BY_DESCRIPTOR: &[&str] = &[
+    "crates/drivers/src/",
+    "crates/lab/src/",
+    "crates/redolab/src/",
+];
 
 /// Violations that may stay until their file is next touched.
 pub const RATCHET: &str = "xtask/ratchet.txt";

@@ -383,7 +383,7 @@ mod tests {
         let expected = [
             "redolab-drivers/Cargo.toml:1: dependencies: `tokio` belongs only in `redolab`",
             "redolab-redo/Cargo.toml:1: dependencies: `postgres-protocol` belongs only in \
-             `redolab`, `redolab-drivers`",
+             `redolab`, `redolab-drivers`, `redolab-lab`",
         ];
         assert_eq!(told(&reserved(&bad)), expected);
     }

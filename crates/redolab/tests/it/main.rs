@@ -11,3 +11,4 @@ mod hlog;
 mod ratios;
 mod schema;
 mod store;
+mod views;

@@ -6,7 +6,7 @@
 //! SIGXFSZ (a limit of file size) only makes the write fail, as any other error of the system does.
 //!
 //! Invariants: nothing happens inside a signal handler but a write to a pipe; a thread does the
-//! rest. SIGABRT alone is different: see [`last_resort`].
+//! rest. SIGABRT alone is different: see `last_resort`.
 //! A clean-up that hangs (a dead disk) does not keep the process alive for ever.
 
 use crate::{cleanup, last_resort, standard_error};

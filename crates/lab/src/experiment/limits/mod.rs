@@ -34,7 +34,7 @@ use measure::words::size;
 use std::sync::Arc;
 
 /// Kept for the store, the report and the result, whatever the rows are.
-pub(crate) const KEEP_BYTES: u64 = 4 << 20;
+pub const KEEP_BYTES: u64 = 4 << 20;
 /// What registering a file costs in the journal of the work folder, and the files beside the logs.
 const REGISTER_BYTES: u64 = 8 << 10;
 const OTHER_FILES: u64 = 24;

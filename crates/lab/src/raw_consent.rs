@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Why it may not.
 #[derive(Debug)]
-pub(crate) enum NoConsent {
+pub enum NoConsent {
     /// In words, with what to do.
     Refused(String),
     /// It cannot be looked at.
@@ -20,10 +20,7 @@ pub(crate) enum NoConsent {
 ///
 /// # Errors
 /// It is in use, the path was not repeated, or the system does not let this process look at it.
-pub(crate) fn consented(
-    path: &Path,
-    destroy: Option<&Path>,
-) -> Result<(RawDevice, Consent), NoConsent> {
+pub fn consented(path: &Path, destroy: Option<&Path>) -> Result<(RawDevice, Consent), NoConsent> {
     let is_root = rustix::process::geteuid().is_root();
     let look = RawDevice::at(path).map_err(|error| not_permitted(error, is_root))?;
     // In use comes first: no repetition of a path helps there.
