@@ -2,7 +2,7 @@
 //! device, in one sentence.
 //!
 //! Invariants: what production waits for and what was not measured here is not judged, and is
-//! listed as such; a value that production itself suffers from is not a target, but what the device
+//! listed as such; a value from which production suffers is not a target, but what the device
 //! has to beat.
 
 use super::note::Note;

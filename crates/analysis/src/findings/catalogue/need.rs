@@ -20,8 +20,8 @@ entries! {
         .advice("Use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);
     NEED_PRODUCTION = CatalogueEntry::new("need.production", Medium,
-        "Log file sync and log file parallel write of the production system (--need-from), beside the same waits on this device. What production itself suffers from is not a target, but what the device has to beat.")
-        .limit("shorter than in production by the headroom; what production suffers from", &["headroom_pct", "sync_mean_problem_ms", "write_mean_problem_ms", "tail_p999_ms"])
+        "Log file sync and log file parallel write of the production system (--need-from), beside the same waits on this device. A wait from which production suffers is not a target: the device has to beat it.")
+        .limit("shorter than in production by the headroom; a wait from which production suffers", &["headroom_pct", "sync_mean_problem_ms", "write_mean_problem_ms", "tail_p999_ms"])
         .advice("Commits or log writes take longer on this device than they do in production now: use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);
     NEED_SUSTAINED = CatalogueEntry::new("need.sustained", High,
