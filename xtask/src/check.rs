@@ -62,9 +62,9 @@ struct Step {
     env: &'static [(&'static str, &'static str)],
 }
 
-/// Seconds of the whole on two processors with nothing else to do, and their processor seconds. More
-/// is said and fails nothing: beside other work it took half as much again. What makes it longer
-/// belongs into `prove`.
+/// Seconds of the whole check on two processors with nothing else to do. A longer one is reported
+/// and does not fail: beside other work it took half as much again. A test that makes the whole
+/// longer belongs into `prove`.
 const WHOLE_S: u64 = 1200;
 
 const fn step(name: &'static str, work: Work) -> Step {
@@ -326,7 +326,7 @@ fn missing(root: &Path, needs: &Needs) -> Option<String> {
     }
 }
 
-/// Builds the tests of a step that runs beside the others, and starts them; `None` for another step.
+/// Builds the tests of a step that runs beside the others, and starts them; `None` for other steps.
 fn start(root: &Path, step: &Step) -> Outcome<Option<Running>> {
     let Work::Beside(tests) = &step.work else {
         return Ok(None);
