@@ -179,6 +179,13 @@ pub const WORDED: &[&str] = &[
 /// Files whose words are not ours.
 pub const NOT_WORDED: &[&str] = &["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"];
 
+/// Documents that are read in one sitting, and their most bytes.
+pub const SHORT_DOCUMENTS: &[(&str, usize)] = &[
+    ("README.md", 9_000),
+    ("ARCHITECTURE.md", 16_000),
+    ("CONTRIBUTING.md", 4_500),
+];
+
 /// Where decisions are kept, and what each must discuss.
 pub const DECISIONS: &str = "docs/decisions/";
 /// The list of decisions.

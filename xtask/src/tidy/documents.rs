@@ -18,6 +18,7 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
         .find(|file| file.path == policy::DECISIONS_INDEX);
     for file in files.iter().filter(|file| file.ending() == "md") {
         decision(file, index, &mut found);
+        length(file, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);
     }
     found
@@ -101,6 +102,15 @@ fn decision(file: &File, index: Option<&File>, found: &mut Vec<Violation>) {
         if !file.text.lines().any(is_it) {
             told(format!("the heading `{heading}` is missing"));
         }
+    }
+}
+
+fn length(file: &File, found: &mut Vec<Violation>) {
+    let mut short = policy::SHORT_DOCUMENTS.iter();
+    let most = short.find(|(path, _)| *path == file.path);
+    if let Some((_, most)) = most.filter(|(_, most)| file.text.len() > *most) {
+        let message = format!("{} bytes, {most} allowed: move a part", file.text.len());
+        found.push(Violation::new(&file.path, 1, "document-length", message));
     }
 }
 
@@ -284,6 +294,22 @@ mod tests {
         decision(&made_up("docs/other.md", ""), Some(&index), &mut found);
         decision(&index, Some(&index), &mut found);
         assert_eq!(found, []);
+    }
+
+    #[test]
+    fn documents_for_one_sitting_stay_short() {
+        let [(path, most), ..] = policy::SHORT_DOCUMENTS else {
+            panic!("no documents");
+        };
+        for (path, bytes, fires) in [
+            (*path, *most, false),
+            (*path, most + 1, true),
+            ("docs/long.md", most + 1, false),
+        ] {
+            let mut found = Vec::new();
+            length(&made_up(path, &"a".repeat(bytes)), &mut found);
+            assert_eq!(found.len(), usize::from(fires), "{path} {bytes}");
+        }
     }
 
     #[test]
