@@ -1,11 +1,11 @@
 //! The beginning of a run: who made it, where, on what machine; and the capture of its events.
 
 use super::Failure;
-use super::capture::Capture;
-use super::expected::{size_sweep, workload_info};
-use super::identify::Identified;
+use super::measure::capture::Capture;
 use super::plan::MeasurementPlan;
+use super::plan::expected::{size_sweep, workload_info};
 use super::target::LoadTarget;
+use super::target::identify::Identified;
 use crate::observe::machine;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use measure::run::{Origin, Run, SCHEMA, Target, TargetFacts, Validity, WorkloadInfo};

@@ -4,7 +4,7 @@
 use super::Failure;
 use super::console::Console;
 use super::judge::{judge, note_failure, of_the_device};
-use super::prepare::Prepared;
+use super::plan::prepare::Prepared;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, StoreError};

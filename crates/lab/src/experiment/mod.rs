@@ -1,81 +1,39 @@
 //! Experiments: a plan is carried out, and becomes a run.
 //!
-//! What lives here: the plan as plain data ([`plan`]); the conductor ([`conduct()`],
-//! [`conduct_rounds`] for several targets, and [`conduct_explained`] for one under several
-//! conditions) with its steps (identify: `place`, `identified`; plan: `prepare`, `limits`,
-//! `expected`; measure: `rows`; judge: [`judge`]; `ending`) and the console to which it talks
-//! ([`console`]).
+//! What lives here: the conductor ([`conduct()`], [`conduct_rounds`] for several targets, and
+//! [`conduct_explained`] for one under several conditions) and the [`console`] to which it talks.
+//! Its steps have a room each: [`plan`] (plain data, and what it comes to on its targets),
+//! [`target`] (what a planned target is on this machine, and how it is made), [`guard`] (what keeps
+//! it from harm), [`mod@measure`] (sessions, rows, the floor), [`mod@judge`] (what a run means, and
+//! when a row is to be doubted); `ending` is how it ends.
 //!
-//! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
-//! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the
-//! pace of an open loop ([`pace`]), what is recorded of them ([`recorder`]), counted a second time
-//! (`span`) and captured event by event ([`capture`]), logs of others there (`neighbours`), one
-//! row ([`row`]), when a row is to be
-//! doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]), the
-//! raw floor ([`floor`]), also by processor (`placement`).
-//!
-//! What it must not know: command lines, and how a result is shown. Only [`judge`] asks what a run
-//! means.
+//! What it must not know: command lines, and how a result is shown. Only [`mod@judge`] asks what a
+//! run means.
 
-pub mod background;
 pub mod begin;
-mod busy;
-pub mod capture;
 pub mod conduct;
-mod consent;
 pub mod console;
-pub mod control;
-pub mod doubt;
 mod drafts;
-mod earlier;
 pub mod ending;
-pub mod expected;
 pub mod explain;
-pub mod fits;
-#[cfg(test)]
-pub(crate) mod fixture;
-pub mod floor;
-mod identified;
-mod identify;
+pub mod guard;
 pub mod judge;
-pub mod ladder;
-pub mod limits;
-#[cfg(test)]
-mod little;
-pub mod load;
-pub mod log_place;
-mod managed;
-pub mod meter;
-mod multiplex;
-mod neighbours;
-mod open;
-pub mod pace;
-pub mod payload;
-mod place;
-mod placement;
-mod places;
+pub mod measure;
 pub mod plan;
-mod planted;
-mod prepare;
-pub mod quantities;
-pub mod recorder;
 pub mod rounds;
-pub mod row;
-mod rows;
-pub mod sample;
-pub mod shared;
-pub mod site;
-mod span;
 pub mod target;
 
-use measure::driver::DriverError;
+use ::measure::driver::DriverError;
 
+pub use self::measure::{load, row};
 pub use conduct::conduct;
 pub use console::Console;
 pub use ending::Stopped;
 pub use explain::conduct_explained;
-pub use plan::{ExperimentPlan, ExplainPlan, RoundsPlan};
+pub use guard::limits;
+pub use plan::{ExperimentPlan, ExplainPlan, RoundsPlan, fits, ladder, quantities};
 pub use rounds::conduct_rounds;
+pub use target::background;
 
 /// What stops an experiment before its end.
 #[derive(Debug, thiserror::Error)]

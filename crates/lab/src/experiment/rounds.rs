@@ -12,19 +12,19 @@ use super::begin::{describe, describe_members, run_of};
 use super::conduct::{
     accepts, announce_opened, make, power_tests, refuse_log_options, report, say_rows,
 };
-use super::consent;
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
-use super::identified::IdentifiedTarget;
-use super::identify::Identified;
+use super::guard::consent;
+use super::guard::limits::ServersToMake;
 use super::judge::judge;
-use super::limits::ServersToMake;
-use super::managed::ServerPlace;
+use super::measure::rows::{RowRunner, lab_overhead, time_of};
+use super::plan::prepare::{Extent, Prepared, prepare_each};
 use super::plan::{MeasurementPlan, RoundsPlan};
-use super::prepare::{Extent, Prepared, prepare_each};
-use super::rows::{RowRunner, lab_overhead, time_of};
-use super::site::Site;
 use super::target::LoadTarget;
+use super::target::identified::IdentifiedTarget;
+use super::target::identify::Identified;
+use super::target::managed::ServerPlace;
+use super::target::site::Site;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::live::{LiveSide, Round};

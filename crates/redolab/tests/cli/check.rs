@@ -87,7 +87,7 @@ fn histograms_agree(store: &Store, run: &Run) {
 }
 
 /// What sessions counted and what the log counted for them is the same to the byte and transaction;
-/// that lies of 3 % are found is shown beside the code (`experiment::little`).
+/// that lies of 3 % are found is shown beside the code (`experiment::measure::little`).
 fn counted_twice(row: &measure::run::Row) {
     let check = row.cross_check.as_ref().expect("a closed loop");
     assert_eq!(check.log_bytes, check.session_bytes, "{check:?}");
