@@ -46,19 +46,9 @@ const fn tests(build: &'static [&'static str], filter: &'static [&'static str]) 
     })
 }
 
-/// What must be there for a step to run.
-enum Needs {
-    Nothing,
-    /// A file in the folder whose name begins so.
-    FileLike(&'static str, &'static str),
-    /// A feature in the manifest.
-    Feature(&'static str, &'static str),
-}
-
 struct Step {
     name: &'static str,
     work: Work,
-    needs: Needs,
     env: &'static [(&'static str, &'static str)],
 }
 
@@ -71,7 +61,6 @@ const fn step(name: &'static str, work: Work) -> Step {
     Step {
         name,
         work,
-        needs: Needs::Nothing,
         env: &[],
     }
 }
@@ -79,19 +68,9 @@ const fn step(name: &'static str, work: Work) -> Step {
 const LINTS: &[&str] = &[
     "clippy",
     "--workspace",
-    "--all-targets",
-    "--locked",
-    "--quiet",
-    "--",
-    "-D",
-    "warnings",
-];
-const CRASH_LINTS: &[&str] = &[
-    "clippy",
-    "-p",
-    "redolab-redo",
+    // What only it compiles is linted too; what it leaves out, the step `packages` builds.
     "--features",
-    "crash",
+    "redolab-redo/crash",
     "--all-targets",
     "--locked",
     "--quiet",
@@ -141,31 +120,24 @@ const STEPS: &[Step] = &[
     step("tidy", Work::Tidy),
     step("lints", Work::Cargo(LINTS)),
     Step {
-        needs: Needs::Feature("crates/redo/Cargo.toml", "crash"),
-        ..step("crash-lints", Work::Cargo(CRASH_LINTS))
-    },
-    Step {
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", Work::Cargo(DOCUMENTS))
     },
     step("tests", Work::Beside(TESTS)),
     step("packages", Work::Packages),
     Step {
-        needs: Needs::FileLike("crates/redo/tests", "crash"),
         // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
         env: &[("REDOLAB_CRASH_SEEDS", "10000")],
         ..step("crash-simulation", tests(CRASH, &[]))
     },
     Step {
-        needs: Needs::FileLike("crates/redo/src", "interleavings"),
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
-        env: &[("LOOM_MAX_DURATION", "2")],
+        env: &[("LOOM_MAX_DURATION", "1")],
         ..step("interleavings", tests(INTERLEAVINGS, &["interleavings"]))
     },
     Step {
-        needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
-        env: &[("REDO_SCHEDULES", "150")],
+        env: &[("REDO_SCHEDULES", "100")],
         ..step("schedules", tests(SCHEDULES, &["schedules"]))
     },
 ];
@@ -247,13 +219,6 @@ pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
         let begun = Instant::now();
         if results.failed && !options.keep_going {
             results.end(step.name, "not run", begun);
-        } else if let Some(reason) = missing(root, &step.needs) {
-            results.total.skipped += 1;
-            results
-                .total
-                .reasons
-                .push(format!("{}: {reason}", step.name));
-            results.end(step.name, "skipped", begun);
         } else {
             println!("== {}", step.name);
             match start(root, step) {
@@ -298,32 +263,6 @@ fn summary(results: &Results, wall: Duration, cpu: Duration) -> String {
         "{passed} passed, {failed} failed, {skipped} skipped"
     ));
     lines.join("\n") + "\n"
-}
-
-/// What a step lacks, if anything.
-fn missing(root: &Path, needs: &Needs) -> Option<String> {
-    match needs {
-        Needs::Nothing => None,
-        Needs::FileLike(folder, start) => {
-            let begins =
-                |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(start);
-            let mut entries = std::fs::read_dir(root.join(folder))
-                .into_iter()
-                .flatten()
-                .flatten();
-            let found = entries.any(|entry| begins(&entry));
-            (!found).then(|| format!("no {folder}/{start}*"))
-        }
-        Needs::Feature(manifest, feature) => {
-            let text = std::fs::read_to_string(root.join(manifest)).unwrap_or_default();
-            let declares = |line: &str| {
-                let rest = line.strip_prefix(feature).map(str::trim_start);
-                rest.is_some_and(|rest| rest.starts_with('='))
-            };
-            let found = text.lines().any(declares);
-            (!found).then(|| format!("no feature `{feature}` in {manifest}"))
-        }
-    }
 }
 
 /// Builds the tests of a step that runs beside the others, and starts them; `None` for other steps.
@@ -401,21 +340,6 @@ mod tests {
             .map(|step| step.name);
         assert_eq!(wanted.collect::<Vec<_>>(), ["tests"]);
         assert!(Options::parse(&["--fast"]).is_err());
-    }
-
-    #[test]
-    fn needs_say_what_is_missing() {
-        let root = crate::root();
-        for (needs, met) in [
-            (Needs::Nothing, true),
-            (Needs::FileLike("xtask/src", "che"), true),
-            (Needs::FileLike("xtask/src", "chess"), false),
-            (Needs::FileLike("no/such/folder", ""), false),
-            (Needs::Feature("xtask/Cargo.toml", "description"), true),
-            (Needs::Feature("xtask/Cargo.toml", "descr"), false),
-        ] {
-            assert_eq!(missing(&root, &needs).is_none(), met);
-        }
     }
 
     /// What only a feature compiles is run by a step, wherever it is tested.

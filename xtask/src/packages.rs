@@ -155,6 +155,10 @@ impl Outside {
             .env("CARGO_TARGET_DIR", root.join(common).join("outside"))
             .current_dir(&self.0);
         let output = finished(command, "the program outside the workspace")?;
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !warned.is_empty() {
+            return Err(format!("the program outside the workspace: {warned}"));
+        }
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
         let plain = |line: &str| match line.split_once(": ") {
             Some((_, rest)) if line.starts_with("recovered ") => format!("recovered {rest}\n"),

@@ -319,7 +319,11 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         let place = Place::new();
         let address = server.tcp_address("redo");
         let on = run_on(&address, &[]);
-        let run = place.run(&[&on[..], &ROWS].concat()).json();
+        // The server is asked for its waits now and then; one that does not flush is soon done.
+        let is_late = settings.iter().any(|setting| setting.ends_with("=off"));
+        let commits = if is_late { "5000" } else { "80" };
+        let rows = ["--commits", commits, "--jobs", "2"];
+        let run = place.run(&[&on[..], &rows].concat()).json();
         let expected = (expected.0.to_owned(), expected.1.to_owned());
         assert_eq!(of_server(&run), [expected], "{settings:?}");
         let problems = schema_problems("run-2.schema.json", &run);
@@ -329,14 +333,14 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         let per_commit = number("redo_per_commit_bytes").expect("known");
         assert!((1_990.0..2_400.0).contains(&per_commit), "{counted}");
         let own = run["rows"][0]["commits"].as_f64();
-        assert!(number("commits") > own, "the warm-up is in it: {counted}");
+        assert!(number("commits") >= own, "{counted}");
         assert_eq!(counted["notes"], serde_json::json!([]));
         if settings.is_empty() {
             assert!(number("syncs_per_commit") >= Some(0.45), "{counted}");
             assert!(number("written_per_redo") > Some(2.0), "{counted}");
         } else {
-            let is_late = settings[0].starts_with("synchronous");
-            assert!(is_late || number("syncs") == Some(0.0), "{counted}");
+            let flushes_later = settings[0].starts_with("synchronous");
+            assert!(flushes_later || number("syncs") == Some(0.0), "{counted}");
         }
         let waits = &counted["waits"];
         assert!(waits["readings"].as_u64() > Some(0), "{counted}");

@@ -1,20 +1,44 @@
-//! One server at a time.
+//! Two servers at a time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A server, or what a test needs for one, while it is the test's turn: servers take a device and
-/// its processors, and several at once leave a row without a commit.
+/// Tests that have a server at once: more of them than processors would only wait for each other.
+const AT_ONCE: usize = 2;
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+struct Turn;
+
+impl Turn {
+    fn take() -> Turn {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken == AT_ONCE {
+            taken = GIVEN_BACK
+                .wait(taken)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += 1;
+        Turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        GIVEN_BACK.notify_one();
+    }
+}
+
+/// A server, or what a test needs for one, while it is the test's turn.
 pub struct InTurn<T> {
     it: T,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl<T> InTurn<T> {
-    /// What `make` makes, once no other test has a server.
+    /// What `make` makes, once fewer than [`AT_ONCE`] other tests have a server.
     pub fn of(make: impl FnOnce() -> Option<T>) -> Option<InTurn<T>> {
-        static TURN: Mutex<()> = Mutex::new(());
-        // A test that failed has had its turn.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::take();
         make().map(|it| InTurn { it, _turn: turn })
     }
 }
