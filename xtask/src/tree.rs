@@ -36,6 +36,14 @@ pub fn files(root: &Path) -> Outcome<Vec<File>> {
     Ok(found)
 }
 
+/// Whether the folder `name` holds versions or what was built. One of sources may be called
+/// `target`: cargo's is beside a manifest.
+pub fn is_output(folder: &Path, name: &str) -> bool {
+    let is_tagged = folder.join(name).join("CACHEDIR.TAG").exists();
+    let is_built = name == "target" && folder.join("Cargo.toml").exists();
+    name == ".git" || is_tagged || is_built
+}
+
 fn walk(folder: &Path, prefix: &str, found: &mut Vec<File>) -> Outcome<()> {
     let told = |e: std::io::Error| format!("{}: {e}", folder.display());
     for entry in std::fs::read_dir(folder).map_err(told)? {
@@ -44,8 +52,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<File>) -> Outcome<()> {
         let kind = entry.file_type().map_err(told)?;
         let path = format!("{prefix}{name}");
         if kind.is_dir() {
-            let built = name == ".git" || entry.path().join("CACHEDIR.TAG").exists();
-            if !built && name != "target" {
+            if !is_output(folder, &name) {
                 walk(&entry.path(), &format!("{path}/"), found)?;
             }
         } else if kind.is_file() && name != ".git" {
@@ -85,5 +92,7 @@ mod tests {
         let found = files(&crate::root()).expect("the workspace is readable");
         assert!(found.iter().any(|f| f.path == "xtask/src/tree.rs"));
         assert!(found.iter().all(|f| !f.path.starts_with("target/")));
+        let sources = "crates/lab/src/experiment/target/mod.rs";
+        assert!(found.iter().any(|f| f.path == sources));
     }
 }

@@ -10,7 +10,7 @@ use super::draw::Mutant;
 use super::tiers::{self, Stage, Tier};
 use crate::binaries::{self, Binary};
 use crate::watch::{self, End, Limits};
-use crate::{Outcome, cargo, setup};
+use crate::{Outcome, cargo, setup, tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,8 +23,6 @@ const FIRST: Duration = Duration::from_secs(900);
 const SLOWER: u32 = 6;
 /// Time beside that.
 const SPARE: Duration = Duration::from_secs(30);
-/// Folders that are not copied.
-const NOT_COPIED: &[&str] = &["target", ".git"];
 /// Mounts a memory file system of the test program's own, bounds its memory, and runs it.
 const SHELL: &str = "mount -t tmpfs none /dev/shm; ulimit -v 16000000; \"$@\"";
 
@@ -290,7 +288,7 @@ fn copy(from: &Path, to: &Path) -> Outcome<()> {
         let (source, name) = (entry.path(), entry.file_name());
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
-            if !NOT_COPIED.iter().any(|skipped| name == *skipped) {
+            if !tree::is_output(from, &name.to_string_lossy()) {
                 copy(&source, &to.join(&name))?;
             }
         } else if kind.is_file() || kind.is_symlink() {

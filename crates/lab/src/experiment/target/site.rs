@@ -45,7 +45,8 @@ impl Site {
     }
 }
 
-/// A place for raw writes of [`FILE_BYTES`](crate::experiment::measure::floor::FILE_BYTES) that were all written before.
+/// A place for raw writes of
+/// [`FILE_BYTES`](crate::experiment::measure::floor::FILE_BYTES) that were all written before.
 pub(crate) enum FloorPlace<'a> {
     File(DirectoryEntry),
     Device(&'a ClearedRawDevice),
