@@ -204,6 +204,8 @@ pub const LAYOUT_DOCUMENT: &str = "docs/format.md";
 pub const LAYOUT_MODULES: &[&str] = &["crates/redo/src/format", "crates/redo/src/control"];
 /// The document of what is relied on, which names tests.
 pub const ASSUMPTIONS_DOCUMENT: &str = "docs/assumptions.md";
+/// The document that maps the code, whose paths lead to files.
+pub const CODE_MAP: &str = "ARCHITECTURE.md";
 /// The document generated from the metric catalogue.
 pub const METRICS_DOCUMENT: &str = "docs/metrics.md";
 /// The document generated from the catalogue of findings.

@@ -13,6 +13,7 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
     generated(files, &mut found);
     assumptions(files, &mut found);
+    map(files, &mut found);
     let index = files
         .iter()
         .find(|file| file.path == policy::DECISIONS_INDEX);
@@ -65,20 +66,51 @@ fn assumptions(files: &[File], found: &mut Vec<Violation>) {
         let mut code = files.iter().filter(is_code);
         code.any(|f| f.text.contains(&test) || f.path.contains(&module))
     };
-    for (index, line) in file.text.lines().enumerate() {
-        for code in line.split('`').skip(1).step_by(2) {
-            let name = code.rsplit("::").next().unwrap_or(code);
-            let words = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            let is_test = code.contains("::") && name.contains('_') && name.chars().all(words);
-            if is_test && !stands(name) {
-                let message = format!("there is no `{code}`");
-                found.push(Violation::new(
-                    &file.path,
-                    index + 1,
-                    "assumptions",
-                    message,
-                ));
-            }
+    for (line, code) in codes(&file.text) {
+        let name = code.rsplit("::").next().unwrap_or(code);
+        let words = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let is_test = code.contains("::") && name.contains('_') && name.chars().all(words);
+        if is_test && !stands(name) {
+            let message = format!("there is no `{code}`");
+            found.push(Violation::new(&file.path, line, "assumptions", message));
+        }
+    }
+}
+
+/// Code between backquotes, with its line.
+fn codes(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate();
+    lines.flat_map(|(index, line)| {
+        let codes = line.split('`').skip(1).step_by(2);
+        codes.map(move |code| (index + 1, code))
+    })
+}
+
+/// A path into a crate leads to a file, or to a name in the file before it.
+fn map(files: &[File], found: &mut Vec<Violation>) {
+    let there = |path: &str| -> bool {
+        let mut files = files.iter();
+        files.any(|f| {
+            f.path
+                .strip_prefix(path)
+                .is_some_and(|r| r.starts_with(['.', '/']))
+        })
+    };
+    let Some(map) = files.iter().find(|f| f.path == policy::CODE_MAP) else {
+        return;
+    };
+    for (line, code) in codes(&map.text) {
+        let Some((name, rest)) = code.split_once("::") else {
+            continue;
+        };
+        let source = format!("crates/{name}/src");
+        let (module, last) = rest.rsplit_once("::").unwrap_or(("lib", rest));
+        let module = format!("{source}/{}", module.replace("::", "/"));
+        let named = |f: &File| policy::in_module(&f.path, &module) && f.text.contains(last);
+        let leads = there(&format!("{source}/{}", rest.replace("::", "/")));
+        if there(&source) && !leads && !files.iter().any(named) {
+            let message = format!("there is no `{code}`");
+            found.push(Violation::new(&map.path, line, "code-map", message));
         }
     }
 }
@@ -223,6 +255,33 @@ mod tests {
         assumptions(&files, &mut found);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].message, "there is no `a::tests::it_went`");
+    }
+
+    #[test]
+    fn the_map_leads_to_code() {
+        let files = |text: &str| {
+            [
+                made_up(policy::CODE_MAP, text),
+                made_up("crates/a/src/lib.rs", "pub use b::Name;\n"),
+                made_up("crates/a/src/b/mod.rs", "pub struct Name;\n"),
+                made_up("crates/a/src/b/c.rs", "fn d() {}\n"),
+            ]
+        };
+        for (text, expected) in [
+            (
+                "`a::b` `a::b::c` `a::b::c::d` `a::b::Name` `a::Name` `std::fs` `b`",
+                vec![],
+            ),
+            ("`a::b`\n`a::c`", vec![("code-map", 2)]),
+            (
+                "`a::b::c::e` `a::Other`",
+                vec![("code-map", 1), ("code-map", 1)],
+            ),
+        ] {
+            let mut found = Vec::new();
+            map(&files(text), &mut found);
+            assert_eq!(fired(&found), expected, "{text}");
+        }
     }
 
     #[test]
