@@ -1,7 +1,7 @@
 //! Every printed ratio can be recomputed from the values that are printed beside it: in the text,
 //! in JSON and in HTML, of stored runs and of interleaved rounds.
 //!
-//! 200 random comparisons. The message of a failure has the seed: `random(seed)` makes the same
+//! 60 random comparisons. The message of a failure has the seed: `random(seed)` makes the same
 //! one.
 
 use analysis::compare::live::{LiveSide, Round};
@@ -411,7 +411,7 @@ fn html(c: &Comparison, seen: &mut Checked) {
 #[test]
 fn every_printed_ratio_is_that_of_the_values_beside_it() {
     let mut all = 0;
-    for seed in 1..=200 {
+    for seed in 1..=60 {
         let mut seen = Checked::default();
         let c = random(seed);
         json(&c, &mut seen);
@@ -432,5 +432,5 @@ fn every_printed_ratio_is_that_of_the_values_beside_it() {
         assert!(seen.ratios > 20, "seed {seed}: only {} ratios", seen.ratios);
         all += seen.ratios;
     }
-    assert!(all > 20_000, "only {all} ratios");
+    assert!(all > 6_000, "only {all} ratios");
 }
