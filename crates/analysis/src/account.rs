@@ -7,14 +7,22 @@
 
 mod bytes;
 pub mod columns;
+pub mod comparison;
 mod explain;
+pub mod findings;
 mod floor;
+pub mod imported;
+pub mod key_figures;
+pub mod markdown;
 mod members;
 mod nodes;
 mod probe;
+mod ring;
 mod row_cells;
 mod slow_writes;
+pub mod stack;
 mod tproc_c;
+mod validity;
 mod waits;
 mod watched;
 mod workers;
@@ -26,14 +34,17 @@ pub use floor::{floor, placement};
 pub use members::members;
 pub use nodes::nodes;
 pub use probe::probe;
+pub use ring::ring;
 pub use row_cells::cell;
 pub use slow_writes::{slow_writes, utc_time, warnings};
 pub use tproc_c::{conditions, tproc_c};
+pub use validity::validity;
 pub use waits::{other_waits, waits};
 pub use watched::watched;
 pub use workers::workers;
 
-use measure::run::WaitStats;
+use measure::judgement::Weight;
+use measure::run::{Problem, WaitStats};
 use measure::words;
 use std::borrow::Cow;
 
@@ -41,7 +52,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// Unique in an account, in our own words; the address of the section in a report.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// The heading.
     pub title: String,
     /// How to read it.
@@ -57,8 +68,51 @@ pub enum Body {
     Table(AccountTable),
     /// Names and what is known of each.
     Facts(Vec<(String, Shown)>),
+    /// What is claimed, and how it weighs.
+    Findings(Vec<Statement>),
     /// A sentence or two.
     Text(String),
+}
+
+/// A claim with its weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// How it weighs.
+    pub weight: Weight,
+    /// What it is called; empty where the weight says it.
+    pub word: String,
+    /// What is claimed.
+    pub claim: String,
+    /// What belongs to it, such as what to do, a sentence each.
+    pub details: Vec<String>,
+}
+
+impl Default for Statement {
+    fn default() -> Statement {
+        Statement {
+            weight: Weight::Info,
+            word: String::new(),
+            claim: String::new(),
+            details: Vec::new(),
+        }
+    }
+}
+
+impl Statement {
+    /// A problem of a run; `of` is before its id.
+    #[must_use]
+    pub fn problem(problem: &Problem, of: &str) -> Statement {
+        let (weight, word) = match problem.invalidates {
+            true => (Weight::Bad, "invalid"),
+            false => (Weight::Caution, "doubtful"),
+        };
+        Statement {
+            weight,
+            word: word.to_owned(),
+            claim: format!("{of}{}: {}", problem.id, problem.detail),
+            details: Vec::new(),
+        }
+    }
 }
 
 /// Lines of figures in columns.
@@ -81,6 +135,18 @@ pub struct ColumnHeading {
     pub meaning: &'static str,
     /// What the column is for.
     pub role: ColumnRole,
+}
+
+impl ColumnHeading {
+    /// The name with its unit: `Mean ms`, `Written/redo`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.unit {
+            "" => self.name.to_string(),
+            unit if unit.starts_with('/') => format!("{}{unit}", self.name),
+            unit => format!("{} {unit}", self.name),
+        }
+    }
 }
 
 /// What a column is for.
@@ -138,6 +204,10 @@ pub enum Shown {
     Count(u64),
     /// A figure in the unit of its column.
     Number(f64),
+    /// A figure of evidence, which had decimals of its own.
+    Printed(f64),
+    /// A figure in a unit of its own.
+    Measure(f64, String),
     /// From one figure to another.
     Range(f64, f64),
     /// A figure with the ends of its interval.
@@ -196,10 +266,21 @@ impl Shown {
         match self {
             Shown::Text(words) => words.clone(),
             Shown::Count(n) | Shown::Bytes(n) => n.to_string(),
-            Shown::Number(x) | Shown::Share(x) | Shown::Ns(x) if x.is_finite() => x.to_string(),
-            Shown::Missing | Shown::Number(_) | Shown::Share(_) | Shown::Ns(_) => String::new(),
             Shown::Range(..) | Shown::Estimate(_) => self.words(""),
+            _ => self.number().map_or(String::new(), |x| x.to_string()),
         }
+    }
+
+    /// The figure of a cell that has one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Shown::Count(n) | Shown::Bytes(n) => Some(*n as f64),
+            Shown::Number(x) | Shown::Printed(x) | Shown::Measure(x, _) => Some(*x),
+            Shown::Share(x) | Shown::Ns(x) => Some(*x),
+            Shown::Missing | Shown::Text(_) | Shown::Range(..) | Shown::Estimate(_) => None,
+        }
+        .filter(|x| x.is_finite())
     }
 
     /// The cell in words, in the unit of its column.
@@ -209,7 +290,11 @@ impl Shown {
             Shown::Missing => "–".to_owned(),
             Shown::Text(words) => words.clone(),
             Shown::Count(n) => words::count(*n),
-            Shown::Number(value) => words::digits(*value),
+            Shown::Printed(value) if (10.0..1000.0).contains(&value.abs()) => {
+                format!("{value:.2}")
+            }
+            Shown::Number(value) | Shown::Printed(value) => words::digits(*value),
+            Shown::Measure(value, unit) => format!("{} {unit}", words::digits(*value)),
             Shown::Range(low, high) => {
                 format!("{} to {}", words::digits(*low), words::digits(*high))
             }
@@ -274,6 +359,19 @@ impl AccountTable {
             columns: columns.iter().map(|(heading, _)| heading.clone()).collect(),
             lines,
         })
+    }
+
+    /// The table without the columns that are left out first.
+    #[must_use]
+    pub fn without_details(mut self) -> AccountTable {
+        let is_kept = |heading: &ColumnHeading| heading.role != ColumnRole::Detail;
+        let kept: Vec<bool> = self.columns.iter().map(is_kept).collect();
+        for line in &mut self.lines {
+            let mut kept = kept.iter();
+            line.retain(|_| kept.next() != Some(&false));
+        }
+        self.columns.retain(is_kept);
+        self
     }
 
     /// How many columns name a line.

@@ -22,7 +22,8 @@ pub fn latency(ns: f64) -> String {
     }
 }
 
-/// Three significant digits, thousands separated: `0.0123`, `1.23`, `12.3`, `123`, `12,345`.
+/// Three significant digits, thousands separated: `2.20e-16`, `0.0123`, `1.23`, `12.3`, `123`,
+/// `12,345`.
 #[must_use]
 pub fn digits(value: f64) -> String {
     if !value.is_finite() {
@@ -31,6 +32,8 @@ pub fn digits(value: f64) -> String {
     let a = value.abs();
     match a {
         _ if a == 0.0 => "0".to_owned(),
+        // What is not zero is not shown as zero.
+        _ if a < 0.000_01 => format!("{value:.2e}"),
         _ if a < 0.001 => format!("{value:.5}"),
         _ if a < 0.01 => format!("{value:.4}"),
         _ if a < 0.9995 => format!("{value:.3}"),

@@ -74,7 +74,7 @@ pub fn bytes(run: &Run) -> Option<Section> {
         body.extend(waits(row, &name).into_iter().flatten());
     }
     Some(Section {
-        id: "bytes",
+        id: "bytes".into(),
         title: "Bytes per layer".to_owned(),
         about: about.to_owned(),
         body,

@@ -373,7 +373,7 @@ pub fn rows(run: &Run) -> Section {
         body.push(Body::Text(TPROC_C_NOTICE.to_owned()));
     }
     Section {
-        id: "rows",
+        id: "rows".into(),
         title: "Rows".to_owned(),
         about: "One row for each workload and number of jobs, in the columns of study 003 and its \
                 units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file \

@@ -26,7 +26,7 @@ pub fn explained_latency(run: &Run) -> Option<Section> {
     }
     let jobs = words::jobs(explained.jobs);
     Some(Section {
-        id: "explained-latency",
+        id: "explained-latency".into(),
         title: format!(
             "What a commit of {} with {jobs} waits for",
             explained.workload

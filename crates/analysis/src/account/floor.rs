@@ -31,7 +31,7 @@ pub fn floor(run: &Run) -> Option<Section> {
         }),
     ];
     Some(Section {
-        id: "floor",
+        id: "floor".into(),
         title: "The device's floor".to_owned(),
         about: "Durable writes without a log, one at a time: no commit can be faster. Compare rows \
                 of one size across methods; \"allocated\" is a file whose blocks were never written."
@@ -64,7 +64,7 @@ pub fn placement(run: &Run) -> Option<Section> {
     let table = AccountTable::of(&measured.places, &columns).map(Body::Table);
     let text = crate::placement::sentences(measured).join(" ");
     Some(Section {
-        id: "placement",
+        id: "placement".into(),
         title: format!(
             "The floor by processor: durable writes of {} ({})",
             words::bytes(measured.write_bytes),

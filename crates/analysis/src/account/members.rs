@@ -47,7 +47,7 @@ pub fn members(run: &Run) -> Option<Section> {
         body.extend(flash(&log.members).into_iter().flatten());
     }
     Some(Section {
-        id: "members",
+        id: "members".into(),
         title: format!("Members: {kind}"),
         about: "Who of them completed a log write first, and by how much. All counts are of the \
                 whole life of the log, warm-ups included."

@@ -41,7 +41,7 @@ pub fn nodes(run: &Run) -> Option<Section> {
         .map(place)
         .collect();
     Some(Section {
-        id: "nodes",
+        id: "nodes".into(),
         title: "Each log of the rows above".to_owned(),
         about: "Several redo logs that were measured together, each with its own log writer and \
                 sessions. The rows have the sums of all. LFS: log file sync; LFPW: log file \

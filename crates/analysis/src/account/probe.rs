@@ -25,7 +25,7 @@ pub fn probe(run: &Run) -> Option<Section> {
     let with = log.io.as_deref().map(|io| format!(" with {io}"));
     let chosen = format!("Chosen: {}{}.", log.sync_method, with.unwrap_or_default());
     Some(Section {
-        id: "probe",
+        id: "probe".into(),
         title: "The probe at open".to_owned(),
         about:
             "A short measurement with one durable write at a time. The log uses the sync method \

@@ -70,7 +70,7 @@ pub fn slow_writes(run: &Run) -> Option<Section> {
     let where_they_are = |others| Body::Text(format!("{others} JSON lists up to 180 of each row."));
     body.extend(others.map(where_they_are));
     Some(Section {
-        id: "slow-log-writes",
+        id: "slow-log-writes".into(),
         title: format!("Log writes that took at least {over} (--log-write-warning)"),
         about: "From its submission until it was durable, as Oracle lists them in \
                 V$LGWRIO_OUTLIER; the slowest. A log with one copy has member 0, and of several \

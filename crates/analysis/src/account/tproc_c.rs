@@ -53,7 +53,7 @@ pub fn tproc_c(run: &Run) -> Option<Section> {
     }));
     body.push(Body::Text(TPROC_C_NOTICE.to_owned()));
     Some(Section {
-        id: "tproc-c",
+        id: "tproc-c".into(),
         title: "TPROC-C".to_owned(),
         about: "NOPM is the growth of the sum of d_next_o_id per minute, TPM the growth of the \
                 server's commits and rollbacks per minute; other clients of the server are part of \

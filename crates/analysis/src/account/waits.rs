@@ -81,7 +81,7 @@ fn of(title: &str, lines: Vec<Line<'_>>) -> Option<Section> {
         }),
     ];
     Some(Section {
-        id: "waits",
+        id: "waits".into(),
         title: title.to_owned(),
         about: "The names are those of Oracle. Log file sync is the wait of sessions for the log; \
                 log file parallel write is the wait of the log writer for the device. If log file \

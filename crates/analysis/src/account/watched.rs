@@ -21,7 +21,7 @@ pub fn watched(run: &Run) -> Option<Section> {
         body.extend(notes.map(|note| Body::Text(note.clone())));
     }
     Some(Section {
-        id: "watched",
+        id: "watched".into(),
         title: format!("The log of {}, watched", facts.product),
         about: "Log writes are what the kernel saw of the server's log files: from the call that \
                 writes until the flush that makes it durable. Begin to begin is the time between \

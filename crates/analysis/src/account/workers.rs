@@ -54,7 +54,7 @@ pub fn workers(run: &Run) -> Option<Section> {
     let mut body = vec![Body::Table(table)];
     body.extend(run.rows.iter().filter_map(changes));
     Some(Section {
-        id: "workers",
+        id: "workers".into(),
         title: "Log file parallel write of each log writer worker".to_owned(),
         about: "A batch counts for the worker that ended its last write, from submission until it \
                 was durable. The idle worker with the lowest number gets work first, so the first \

@@ -41,7 +41,7 @@ pub mod stored;
 mod tables;
 mod words;
 
-pub use words::cannot_tell;
+pub use words::{DifferenceOutcome, cannot_tell, outcome, outcome_word};
 
 use crate::stats::blocks::Blocks;
 use crate::verdict::durability_of;

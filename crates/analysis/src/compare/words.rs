@@ -7,7 +7,7 @@
 use crate::format::{change, change_range, percent};
 use crate::stats::blocks::Ratio;
 use crate::stats::effect;
-use measure::comparison::{Basis, Difference, Size};
+use measure::comparison::{Basis, Better, Difference, Size};
 
 /// Limits of negligible, small and medium, in percent.
 const LIMITS_PCT: [f64; 3] = [2.0, 10.0, 50.0];
@@ -57,6 +57,57 @@ pub fn cannot_tell(d: &Difference) -> bool {
         let matters = |ratio: f64| size(ratio) > Size::Negligible;
         low < 1.0 && high > 1.0 && matters(low) && matters(high)
     })
+}
+
+/// What a difference means for the choice between the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DifferenceOutcome {
+    /// The other is better.
+    Better,
+    /// The other is worse.
+    Worse,
+    /// They differ, and neither direction is the better one.
+    Differs,
+    /// Nothing shows that they differ.
+    Undecided,
+    /// The interval contains both a gain and a harm that matter.
+    CannotTell,
+    /// There are too few rounds to decide.
+    TooFewRounds,
+    /// There is no interval to tell by.
+    Unknown,
+}
+
+/// What a difference means; `few` rounds decide nothing.
+#[must_use]
+pub fn outcome(d: &Difference, few: bool) -> DifferenceOutcome {
+    use DifferenceOutcome as Is;
+    let is_found = d.significant == Some(true);
+    match (d.ratio.filter(|_| is_found && !few), d.better) {
+        (Some(r), Better::Lower) if r < 1.0 => Is::Better,
+        (Some(r), Better::Higher) if r > 1.0 => Is::Better,
+        (Some(_), Better::Lower | Better::Higher) => Is::Worse,
+        (Some(_), Better::Neither) => Is::Differs,
+        _ if d.significant.is_none() && d.basis == Basis::Rounds => Is::TooFewRounds,
+        _ if d.significant.is_none() => Is::Unknown,
+        _ if cannot_tell(d) && !is_found => Is::CannotTell,
+        _ => Is::Undecided,
+    }
+}
+
+/// That in a word or two.
+#[must_use]
+pub fn outcome_word(d: &Difference, few: bool) -> &'static str {
+    match outcome(d, few) {
+        DifferenceOutcome::Better => "better",
+        DifferenceOutcome::Worse => "worse",
+        DifferenceOutcome::Differs => "differs",
+        DifferenceOutcome::Undecided if few => "undecided",
+        DifferenceOutcome::Undecided => "not significant",
+        DifferenceOutcome::CannotTell => "cannot tell",
+        DifferenceOutcome::TooFewRounds => "too few rounds",
+        DifferenceOutcome::Unknown => "no interval",
+    }
 }
 
 /// Fills in a figure that has no noise: a count, or one that never varied.

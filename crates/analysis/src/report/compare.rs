@@ -7,7 +7,6 @@
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::density::DensityCurve;
-use super::differences::{label, name};
 use super::escape::esc;
 use super::figure::{Figure, thinned};
 use super::figures::{SMALL, curve};
@@ -15,14 +14,15 @@ use super::forest;
 use super::heat::{self, Strip};
 use super::page::{Page, Section};
 use super::topic::Topic;
-use super::{density, imported, markdown, origin_class, repeat, winner};
+use super::{density, markdown, origin_class, repeat, section, winner};
+use crate::account::Body;
+use crate::account::comparison::{self as account, run_name};
 use crate::format;
 use measure::WaitEvent;
-use measure::comparison::{Comparison, Condition, ConditionState, Difference, Distribution};
-use measure::run::{Run, problems};
+use measure::comparison::{Comparison, Difference, Distribution};
+use measure::run::Run;
 
-/// Most lines of a table, and rows whose distributions are drawn.
-const ENTRIES_MAX: usize = 400;
+/// Rows whose distributions are drawn.
 const GROUPS_MAX: usize = 8;
 /// Rows whose heat maps are drawn.
 const MAPS_MAX: usize = 3;
@@ -35,12 +35,18 @@ pub type ReportedRun<'a> = (&'a Run, &'a ReportData);
 #[must_use]
 pub fn html(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> String {
     let answer = Some(winner::figure(c, 1, tags(c))).filter(|f| !f.drawing.is_empty());
-    let mut main = vec![conditions(c)];
-    main.extend((2..c.runs.len()).map(|run| first_of(c, run)));
-    main.extend((1..c.runs.len()).map(|run| differences(c, run)));
-    let mut sections = vec![runs(c), densities(c), percentiles(c), maps(c, held)];
-    sections.extend(c.tables.iter().enumerate().map(|(i, t)| table(c, i, t)));
-    sections.extend([not_compared(c), method(c), repeat::command_of(&c.command)]);
+    let of = |part: crate::account::Section| section::tagged(part, tags(c));
+    let many = Some(account::decision(c)).filter(|_| c.runs.len() > 2);
+    let mut main = vec![account::conditions(c), many];
+    main.push(account::matrix(c, false));
+    let mut main: Vec<Section> = main.into_iter().flatten().filter_map(of).collect();
+    main.extend((1..c.runs.len()).filter_map(|run| differences(c, run)));
+    let mut sections = vec![of(account::runs(c))];
+    sections.push(account::answers(c).and_then(of));
+    sections.extend([densities(c), percentiles(c), maps(c, held)]);
+    sections.extend(account::tables(c).into_iter().map(of));
+    sections.push(account::not_compared(c).and_then(of));
+    sections.extend([of(account::method(c)), repeat::command_of(&c.command)]);
     let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
     let page = Page {
         title: format!("{}: {}", names.join(" or "), winner::answer(c, 1)),
@@ -48,7 +54,7 @@ pub fn html(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> String {
         answer,
         run: None,
         beside: Vec::new(),
-        main: main.into_iter().flatten().collect(),
+        main,
         sections: sections.into_iter().flatten().collect(),
         markdown: markdown::comparison(c),
         footer: format!(
@@ -71,136 +77,28 @@ fn tags(c: &Comparison) -> String {
     all.concat()
 }
 
-fn runs(c: &Comparison) -> Option<Section> {
-    let line = |(i, r): (usize, &measure::comparison::ComparedRun)| {
-        let role = if i == 0 { "base" } else { "compared" };
-        let state = match (r.valid, r.complete, r.problems.is_empty()) {
-            (false, _, _) => "▲ invalid",
-            (true, false, _) => "▲ unfinished",
-            (true, true, false) => "◆ doubtful",
-            (true, true, true) => "● valid",
-        };
-        let place = [&r.target_kind, &r.target_path, &r.target_detail];
-        let place: Vec<String> = place
-            .iter()
-            .filter(|p| !p.is_empty())
-            .map(|p| esc(p))
-            .collect();
-        format!(
-            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
-            esc(&r.name),
-            esc(&r.judged_in_words()),
-            origin_class(r.origin),
-            place.join(" · "),
-            esc(&r.run_id),
-            esc(&r.created),
-        )
-    };
-    let body: String = c
-        .runs
-        .iter()
-        .enumerate()
-        .take(ENTRIES_MAX)
-        .map(line)
-        .collect();
-    let heads = [
-        "Run", "Role", "Validity", "Judged", "Origin", "Target", "Run id", "Created",
-    ];
-    Section::html(
-        "runs",
-        "Runs",
-        "A difference is only as reliable as the worse of the two runs.",
-        table_of(&heads, &body) + &problems(c),
-    )
-}
-
-/// Problems of the runs.
-fn problems(c: &Comparison) -> String {
-    let each = c.runs.iter().flat_map(|r| {
-        problems::each_once(&r.problems)
-            .into_iter()
-            .take(20)
-            .map(move |p| (r, p))
-    });
-    let lines: String = each
-        .take(ENTRIES_MAX)
-        .map(|(r, p)| format!("<li><b>{}</b>: {}</li>", esc(&r.name), esc(&p.detail)))
-        .collect();
-    if lines.is_empty() {
-        return lines;
-    }
-    format!("<p class=\"how\">Their problems:</p><ul class=\"plain\">{lines}</ul>")
-}
-
-fn table_of(heads: &[&str], body: &str) -> String {
-    let heads: String = heads
-        .iter()
-        .map(|h| format!("<th class=\"t\">{h}</th>"))
-        .collect();
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-}
-
-fn conditions(c: &Comparison) -> Option<Section> {
-    let line = |condition: &Condition| {
-        let (class, mark) = match condition.state {
-            ConditionState::Breached => ("bad", "▲"),
-            ConditionState::Undetermined => ("caution", "◆"),
-            ConditionState::NotBreached => ("good", "●"),
-        };
-        let word = condition.state;
-        format!(
-            "<li><span class=\"w {class}\">{mark} {word}</span><div><p class=\"c\">{}</p><p class=\"d\">{}</p></div></li>",
-            esc(&condition.text),
-            esc(&condition.detail)
-        )
-    };
-    let list: String = c.conditions.iter().take(ENTRIES_MAX).map(line).collect();
-    let list = if list.is_empty() {
-        list
-    } else {
-        format!("<ul class=\"reasons\">{list}</ul>")
-    };
-    Section::html(
-        "conditions",
-        "Conditions",
-        "Conditions of --fail-if, and whether they are breached.",
-        list,
-    )
-}
-
-/// The first differences of a run that is neither the base nor the first that is compared.
-fn first_of(c: &Comparison, run: usize) -> Option<Section> {
-    let heading = format!("{} or {}", name(c, run), name(c, 0));
-    let figure = winner::figure(c, run, tags(c));
-    Section::figures(&format!("first-{run}"), &heading, "", vec![figure])
-}
-
 /// Every difference of one run to the base, folded.
 fn differences(c: &Comparison, run: usize) -> Option<Section> {
-    let all: Vec<(String, &Difference)> = c
-        .differences
-        .iter()
-        .filter(|d| d.run_b == run)
-        .map(|d| (label(d), d))
+    let part = account::differences(c, run, true)?;
+    let all: Vec<(String, &Difference)> = account::of_run(c, run)
+        .map(|d| (account::line_name(d), d))
         .collect();
-    if all.is_empty() {
-        return None;
-    }
-    let caption = format!("Ratio to {}", name(c, 0));
-    let figure = forest::figure(c, &format!("fo{run}"), &caption, &all, tags(c));
-    let heading = format!("All differences of {} to {}", name(c, run), name(c, 0));
+    let mut rest = part.body.into_iter();
+    let table = match rest.next() {
+        Some(Body::Table(table)) => Some(table),
+        _ => None,
+    };
+    let caption = format!("Ratio to {}", account::run_name(c, 0));
+    let figure = forest::figure(c, &format!("fo{run}"), &caption, &all, table, tags(c));
     let html = format!(
-        "<details class=\"all\"><summary>All {}</summary>{}</details>",
+        "<details class=\"all\"><summary>All {}</summary>{}{}</details>",
         format::plural(all.len() as u64, "difference"),
         figure.html(""),
+        section::markup_of(&rest.collect::<Vec<Body>>()),
     );
-    let how = format!(
-        "Every difference with its interval, its size and its significance. {}",
-        c.method.figures
-    );
-    Section::html(&format!("against-{run}"), &heading, &how, html)
+    let heading = format!("All differences of {}", part.title);
+    let how = format!("{} {}", part.about, c.method.figures);
+    Section::html(&part.id, &heading, &how, html)
 }
 
 /// Distributions of one series in all runs.
@@ -245,7 +143,7 @@ fn densities(c: &Comparison) -> Option<Section> {
     let groups = groups(c);
     let figures = groups.iter().enumerate().map(|(i, group)| {
         let curves = group.iter().map(|d| DensityCurve {
-            name: name(c, d.run).to_owned(),
+            name: run_name(c, d.run).to_owned(),
             look: look(d.run),
             colour: d.run,
             bins: density::stored_bins(&d.density, d.count),
@@ -264,7 +162,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
     let figures = groups.iter().enumerate().map(|(i, group)| {
         let series = group.iter().map(|d| Series {
             look: look(d.run),
-            ..curve(d.run, name(c, d.run).to_owned(), &d.curve)
+            ..curve(d.run, run_name(c, d.run).to_owned(), &d.curve)
         });
         let (id, title) = (format!("cp{i}"), group_title(group));
         let axes = (Axis::percentile(), Axis::latency("latency"));
@@ -314,7 +212,7 @@ fn maps(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> Option<Section> {
                 );
                 let title = format!(
                     "{}{rounds}: {workload} with {}, {}",
-                    name(c, run),
+                    run_name(c, run),
                     format::jobs(*jobs),
                     event.name()
                 );
@@ -353,52 +251,4 @@ fn rounds(shown: usize, made: usize) -> String {
         _ if shown == made => format!(", {made} rounds one after the other"),
         _ => format!(", {shown} of {made} rounds one after the other"),
     }
-}
-
-fn table(c: &Comparison, i: usize, table: &measure::imported::Table) -> Option<Section> {
-    let html = imported::table_html(table);
-    Section::html(&format!("table-{i}"), &table.title, &table.file, html).map(|s| s.tagged(tags(c)))
-}
-
-fn not_compared(c: &Comparison) -> Option<Section> {
-    let line = |n: &measure::comparison::NotCompared| {
-        format!(
-            "<li><b>{}</b> in {}: {}</li>",
-            esc(&n.what),
-            esc(name(c, n.run_b)),
-            esc(&n.why)
-        )
-    };
-    let list = super::entries(&c.not_compared, line);
-    let list = if list.is_empty() {
-        list
-    } else {
-        format!("<ul class=\"plain\">{list}</ul>")
-    };
-    Section::html(
-        "not-compared",
-        "Not comparable",
-        "Rows without a counterpart, and why.",
-        list,
-    )
-}
-
-fn method(c: &Comparison) -> Option<Section> {
-    let m = &c.method;
-    let facts = super::pairs(&[
-        (
-            "Confidence",
-            Some(format!("{} %", format::digits(100.0 * m.level))),
-        ),
-        ("Resamples", Some(format::count(u64::from(m.resamples)))),
-        ("Seed", Some(m.seed.to_string())),
-        ("Rounds", m.rounds.map(|r| r.to_string())),
-    ]);
-    let notes = super::entries(&m.notes, |n| format!("<li>{}</li>", esc(n)));
-    Section::html(
-        "method",
-        "How it was compared",
-        "",
-        format!("{facts}<ul class=\"plain\">{notes}</ul>"),
-    )
 }

@@ -7,10 +7,13 @@
 use super::chart::{Chart, Series};
 use super::escape::esc;
 use super::topic::Topic;
+use crate::account::{AccountTable, ColumnHeading, Shown};
 use std::collections::BTreeSet;
 
 /// Most lines of a figure's table.
 const LINES_MAX: usize = 40;
+/// Most lines of a table that a figure is drawn of.
+const TABLE_LINES_MAX: usize = 400;
 
 /// A figure.
 pub(super) struct Figure {
@@ -101,6 +104,22 @@ impl Figure {
 }
 
 impl Numbers {
+    /// The lines of a table, as far as a page has room for them.
+    pub(super) fn of_table(of: &AccountTable) -> Numbers {
+        let lines = of.lines.iter().take(TABLE_LINES_MAX);
+        let words = |line: &Vec<Shown>| {
+            let cells = line.iter().zip(&of.columns);
+            cells
+                .map(|(cell, heading)| cell.words(heading.unit))
+                .collect()
+        };
+        Numbers {
+            head: of.columns.iter().map(ColumnHeading::words).collect(),
+            lines: lines.map(words).collect(),
+            note: String::new(),
+        }
+    }
+
     /// The points of a chart's lines by their place on the x axis.
     fn of(chart: &Chart<'_>) -> Numbers {
         let named = |s: &Series| match s.name.as_str() {

@@ -5,12 +5,12 @@
 //! out.
 
 use super::escape::esc;
-use super::tiles::{tiles, tiles_html};
-use super::{judged, origin_tag, place, reasons};
+use super::{judged, origin_tag, place, tiles};
+use crate::account::findings::claim;
 use crate::envelope::Envelope;
 use crate::format;
 use crate::verdict::{need_places, needed};
-use measure::imported::Imported;
+use measure::imported::{Imported, Source};
 use measure::judgement::{Need, Verdict};
 use measure::run::{Run, TargetFacts};
 
@@ -23,7 +23,7 @@ pub(super) fn header(run: &Run) -> String {
         facts(run),
         answer(run),
         doubts(run),
-        tiles_html(&tiles(run)),
+        tiles::html(run),
     )
 }
 
@@ -133,17 +133,12 @@ fn file_name(path: &str) -> String {
 
 fn evidence_facts(evidence: &Imported) -> Vec<(&'static str, String, String)> {
     const SHOWN: usize = 3;
-    let mut out: Vec<(&'static str, String, String)> = evidence
-        .sources
-        .iter()
-        .take(SHOWN)
-        .map(|s| {
-            let lines = (s.lines > 0).then(|| format::plural(s.lines, "line"));
-            let parts = [Some(s.kind.clone()), lines];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            ("Evidence", file_name(&s.file), parts.join(" · "))
-        })
-        .collect();
+    let fact = |source: &Source| {
+        let lines = format::plural(source.lines, "line");
+        let details = format!("{} · {lines}", source.kind);
+        ("Evidence", file_name(&source.file), details)
+    };
+    let mut out: Vec<_> = evidence.sources.iter().take(SHOWN).map(fact).collect();
     let more = evidence.sources.len().saturating_sub(SHOWN);
     if more > 0 {
         out.push(("Evidence", format!("and {more} more"), String::new()));
@@ -210,12 +205,7 @@ fn causes(run: &Run) -> String {
     let rest: String = rest
         .iter()
         .take(2)
-        .map(|f| {
-            format!(
-                "<p class=\"s\">{}</p>",
-                esc(&capitalised(&reasons::claim(f)))
-            )
-        })
+        .map(|f| format!("<p class=\"s\">{}</p>", esc(&capitalised(&claim(f)))))
         .collect();
     let advice = match first.advice.as_str() {
         "" => String::new(),
@@ -223,7 +213,7 @@ fn causes(run: &Run) -> String {
     };
     format!(
         "<div class=\"banner {class}\"><p class=\"a long\">{}</p>{advice}{rest}</div>\n",
-        esc(&capitalised(&reasons::claim(first)))
+        esc(&capitalised(&claim(first)))
     )
 }
 

@@ -4,109 +4,39 @@
 //! interval that goes on beyond the scale ends in an arrow; better, worse and undecided differ by
 //! shape as well as by colour.
 
-use super::differences::{interval_text, level, shown};
 use super::figure::{Figure, Numbers};
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
-use crate::compare::cannot_tell;
+use crate::account::AccountTable;
+use crate::account::comparison::{level, value};
 use crate::compare::decision::has_few_rounds;
+use crate::compare::{DifferenceOutcome, outcome, outcome_word};
 use crate::format;
-use measure::comparison::{Basis, Better, Comparison, Difference};
+use measure::comparison::{Comparison, Difference};
 
 /// Most lines.
 pub(super) const LINES_MAX: usize = 48;
-/// Most lines of the table.
-const ENTRIES_MAX: usize = 400;
 const WIDTH: f64 = 1060.0;
 const NARROW: f64 = 360.0;
 const ROW: f64 = 19.0;
 const TOP: f64 = 36.0;
 
-/// How a difference is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Better,
-    Worse,
-    Differs,
-    Undecided,
-    /// The interval contains both a gain and a harm that matter.
-    CannotTell,
-    /// There are too few rounds to decide.
-    TooFewRounds,
-    /// There is no interval to tell by.
-    Unknown,
-}
-
-/// What a difference means for the choice between the two.
-pub(super) fn outcome(d: &Difference) -> Outcome {
-    match (d.significant, d.ratio, d.better) {
-        (Some(true), Some(r), Better::Lower) if r < 1.0 => Outcome::Better,
-        (Some(true), Some(r), Better::Higher) if r > 1.0 => Outcome::Better,
-        (Some(true), Some(_), Better::Lower | Better::Higher) => Outcome::Worse,
-        (Some(true), Some(_), Better::Neither) => Outcome::Differs,
-        (None, ..) if d.basis == Basis::Rounds => Outcome::TooFewRounds,
-        (None, ..) => Outcome::Unknown,
-        _ if cannot_tell(d) => Outcome::CannotTell,
-        _ => Outcome::Undecided,
+/// The class and the marker of a difference.
+const fn look(outcome: DifferenceOutcome) -> (&'static str, usize) {
+    match outcome {
+        DifferenceOutcome::Better => ("c2", 2),
+        DifferenceOutcome::Worse => ("c1", 4),
+        DifferenceOutcome::Differs => ("c0", 3),
+        DifferenceOutcome::Unknown => ("mu", 5),
+        DifferenceOutcome::Undecided
+        | DifferenceOutcome::CannotTell
+        | DifferenceOutcome::TooFewRounds => ("mu", 0),
     }
-}
-
-impl Outcome {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Outcome::Better => "better",
-            Outcome::Worse => "worse",
-            Outcome::Differs => "differs",
-            Outcome::Undecided => "not significant",
-            Outcome::CannotTell => "cannot tell",
-            Outcome::TooFewRounds => "too few rounds",
-            Outcome::Unknown => "no interval",
-        }
-    }
-
-    const fn class(self) -> &'static str {
-        match self {
-            Outcome::Better => "c2",
-            Outcome::Worse => "c1",
-            Outcome::Differs => "c0",
-            Outcome::Undecided | Outcome::CannotTell | Outcome::TooFewRounds | Outcome::Unknown => {
-                "mu"
-            }
-        }
-    }
-
-    const fn marker(self) -> usize {
-        match self {
-            Outcome::Better => 2,
-            Outcome::Worse => 4,
-            Outcome::Differs => 3,
-            Outcome::Undecided | Outcome::CannotTell | Outcome::TooFewRounds => 0,
-            Outcome::Unknown => 5,
-        }
-    }
-}
-
-/// Percent by which the other run is above the base, as people say it.
-pub(super) fn change(ratio: f64) -> String {
-    let pct = 100.0 * (ratio - 1.0);
-    if !pct.is_finite() {
-        return "–".to_owned();
-    }
-    if ratio >= 3.0 {
-        return times(ratio);
-    }
-    let sign = if pct < 0.0 { "−" } else { "+" };
-    format!("{sign}{:.1} %", pct.abs())
 }
 
 fn usable(v: Option<f64>) -> Option<f64> {
     v.filter(|v| v.is_finite() && *v > 0.0)
-}
-
-/// A ratio as a factor.
-pub(super) fn times(ratio: f64) -> String {
-    format!("× {}", format::digits(ratio))
 }
 
 /// Where a plot stands: in a wide window its lines have four columns, in a narrow one two lines of
@@ -226,8 +156,12 @@ fn line_of(
     let Some(ratio) = usable(d.ratio) else {
         return;
     };
-    let values = format!("{} → {}", shown(d.a, &d.unit), shown(d.b, &d.unit));
-    let verdict = format!("{} {}", change(ratio), word(d, few));
+    let values = format!(
+        "{} → {}",
+        value(d.a, &d.unit).words(""),
+        value(d.b, &d.unit).words("")
+    );
+    let verdict = format!("{} {}", format::change(ratio), outcome_word(d, few));
     let y = match layout {
         Layout::Wide => top + 9.0,
         Layout::Narrow => top + 31.0,
@@ -249,11 +183,12 @@ fn line_of(
             svg.text("tk", (0.0, y + 10.0), Anchor::Start, &verdict);
         }
     }
-    svg.group(outcome_of(d, few).class());
+    let (class, marker) = look(outcome(d, few));
+    svg.group(class);
     if let (Some(low), Some(high)) = (usable(d.ci_low), usable(d.ci_high)) {
         interval((low, high), y, scale, svg);
     }
-    svg.marker(outcome_of(d, few).marker(), (scale.place(ratio), y));
+    svg.marker(marker, (scale.place(ratio), y));
     svg.end();
 }
 
@@ -274,22 +209,6 @@ fn interval((low, high): (f64, f64), y: f64, scale: &Scale, svg: &mut Svg) {
     }
 }
 
-/// The outcome; few rounds decide nothing.
-fn outcome_of(d: &Difference, few: bool) -> Outcome {
-    match outcome(d) {
-        Outcome::Better | Outcome::Worse | Outcome::Differs if few => Outcome::Undecided,
-        other => other,
-    }
-}
-
-/// What a difference means, in a word or two.
-pub(super) fn word(d: &Difference, few: bool) -> &'static str {
-    match (outcome_of(d, few), few) {
-        (Outcome::Undecided, true) => "undecided",
-        (other, _) => other.word(),
-    }
-}
-
 /// Both drawings of a forest plot: for wide windows and for narrow ones.
 fn drawings(c: &Comparison, id: &str, caption: &str, lines: &[(String, &Difference)]) -> String {
     let few = has_few_rounds(c);
@@ -306,13 +225,13 @@ pub(super) fn figure(
     id: &str,
     caption: &str,
     lines: &[(String, &Difference)],
+    table: Option<AccountTable>,
     tags: String,
 ) -> Figure {
     let more = match lines.len().saturating_sub(LINES_MAX) {
         0 => String::new(),
         n => format!(" {n} more are in the table."),
     };
-    let few = has_few_rounds(c);
     let level = level(c);
     Figure {
         drawing: drawings(c, id, caption, lines),
@@ -322,79 +241,11 @@ pub(super) fn figure(
         caption: caption.to_owned(),
         tags,
         how: format!(
-            "Right of × 1 the compared run has the higher value. The bar is the {level} % interval; an arrow at its end means that it goes on beyond the scale. ▲ better, ▼ worse, ◆ differs, ● undecided, + without an interval. A bar that crosses × 1 shows no difference, and does not prove that there is none.{more}"
+            "Right of × 1 the compared run has the higher value. The bar is the {level} interval; an arrow at its end means that it goes on beyond the scale. ▲ better, ▼ worse, ◆ differs, ● undecided, + without an interval. A bar that crosses × 1 shows no difference, and does not prove that there is none.{more}"
         ),
-        table: numbers(lines, few),
+        table: table.as_ref().map(Numbers::of_table).unwrap_or_default(),
         is_wide: true,
         second: String::new(),
         zoom: None,
-    }
-}
-
-const fn basis(basis: Basis) -> &'static str {
-    match basis {
-        Basis::Events => "events",
-        Basis::Intervals => "intervals",
-        Basis::Rounds => "rounds",
-        Basis::Moments => "moments",
-        Basis::Exact => "nothing",
-        Basis::None => "none",
-    }
-}
-
-/// All differences as a table.
-pub(super) fn numbers(all: &[(String, &Difference)], few: bool) -> Numbers {
-    let line = |(label, d): &(String, &Difference)| {
-        let effect = d.effect.map_or_else(
-            || "–".to_owned(),
-            |e| {
-                format!(
-                    "{} ({})",
-                    format::digits(e),
-                    d.effect_kind.replace('_', " ")
-                )
-            },
-        );
-        vec![
-            label.clone(),
-            shown(d.a, &d.unit),
-            shown(d.b, &d.unit),
-            d.ratio.map_or_else(|| "–".to_owned(), change),
-            interval_text(d),
-            effect,
-            d.p_text.clone(),
-            format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),
-            word(d, few).to_owned(),
-        ]
-    };
-    Numbers {
-        head: [
-            "Metric",
-            "Base",
-            "Other",
-            "Change",
-            "Interval of the ratio",
-            "Effect",
-            "p",
-            "What varied",
-            "Outcome",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        lines: all.iter().take(ENTRIES_MAX).map(line).collect(),
-        note: String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_read_well() {
-        for (ratio, text) in [(1.066, "+6.6 %"), (0.5, "−50.0 %"), (4.95, "× 4.95")] {
-            assert_eq!(change(ratio), text);
-        }
-        assert_eq!(change(f64::INFINITY), "–");
     }
 }

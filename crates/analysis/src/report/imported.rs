@@ -1,21 +1,20 @@
-//! What a run read from evidence shows: sources, tables, latency over time or sequence,
-//! diagnostics. Every text of it came from a file of somebody else and passes [`esc`].
+//! What a run read from evidence shows: its figures, between the sections of its account.
 
 use super::bars::{self, Bar};
 use super::buckets::Buckets;
 use super::chart::{Axis, Chart};
 use super::data::ReportData;
-use super::escape::esc;
 use super::figure::{Figure, Numbers, left_out, thinned};
 use super::figures::{self, SMALL};
 use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, origin_tag, repeat, sweep, ticks, trust};
+use super::{Section, density, heat, origin_tag, repeat, section, sweep, ticks};
+use crate::account::{self, imported as evidence};
 use crate::findings::diagnosis;
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
-use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
+use measure::imported::{self, Cell, Imported};
 use measure::run::Run;
 
 /// Most lines of a table.
@@ -32,14 +31,17 @@ const WIDE: (f64, f64) = (1060.0, 196.0);
 
 /// Everything that stands in the place of the sections of a measured run.
 pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec<Option<Section>> {
-    let mut out = vec![sources(imported)];
-    out.extend(
-        imported
-            .tables
-            .iter()
-            .enumerate()
-            .map(|(i, t)| table(run, i, t)),
-    );
+    let of = |part: account::Section| section::of(part, run);
+    let mut out = vec![evidence::sources(imported, true).and_then(of)];
+    let tables = evidence::tables(imported).into_iter().enumerate();
+    // The first table has the id that findings of evidence lead to.
+    let first = Topic::Evidence.section_id().unwrap_or_default();
+    out.extend(tables.map(|(at, mut part)| {
+        if at == 0 {
+            part.id = first.into();
+        }
+        of(part)
+    }));
     out.extend([
         is_sweep(run).then(|| figures::load(run)).flatten(),
         percentiles(run),
@@ -49,8 +51,8 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
         over_time(run, &imported.series),
         scatter::section(run, data),
         sweep::section(run, data),
-        diagnostics(&run.diagnostics),
-        trust::validity(run),
+        evidence::diagnostics(&run.diagnostics).and_then(of),
+        account::validity(run).and_then(of),
         repeat::command(run),
     ]);
     out
@@ -150,104 +152,6 @@ fn is_sweep(run: &Run) -> bool {
         rows.len() > 2 && rows.iter().all(|r| r.commit_throughput_tps.is_some())
     };
     workloads(run).iter().any(told)
-}
-
-/// A table; `texts` are the columns that hold words, which stand to the left. A column without
-/// content is left out.
-fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
-    let is_used = |i: usize| {
-        rows.iter()
-            .any(|row| row.get(i).is_some_and(|c| !c.is_empty()))
-    };
-    let cells = |tag: &str, cells: &[String]| -> String {
-        let one = |(i, c): (usize, &String)| match texts.contains(&i) {
-            true => format!("<{tag} class=\"t\">{c}</{tag}>"),
-            false => format!("<{tag}>{c}</{tag}>"),
-        };
-        let used = cells.iter().enumerate().filter(|(i, _)| is_used(*i));
-        used.map(one).collect()
-    };
-    let head = cells("th", head);
-    let body: String = rows
-        .iter()
-        .map(|row| format!("<tr>{}</tr>", cells("td", row)))
-        .collect();
-    format!(
-        "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-}
-
-fn sources(imported: &Imported) -> Option<Section> {
-    let head = ["File", "Kind", "Compression", "Bytes", "Lines", "It states"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = imported
-        .sources
-        .iter()
-        .take(LINES_MAX)
-        .map(|s| {
-            let facts = s.facts.iter().map(|(k, v)| format!("{k}: {v}"));
-            let facts: Vec<String> = facts.collect();
-            vec![
-                esc(&s.file),
-                esc(&s.kind),
-                esc(&s.packing),
-                count(s.bytes),
-                count(s.lines),
-                esc(&facts.join("; ")),
-            ]
-        })
-        .collect();
-    Section::html(
-        "sources",
-        "Evidence",
-        "What was read.",
-        grid(&head, &rows, &[0, 1, 2, 5]),
-    )
-}
-
-/// A table as markup: its first lines.
-pub(super) fn table_html(table: &imported::Table) -> String {
-    let head: Vec<String> = table.columns.iter().map(|c| esc(&c.heading)).collect();
-    let cell = |cell: &Cell| match cell {
-        Cell::Blank => "–".to_owned(),
-        Cell::Count(n) => count(*n),
-        Cell::Real(x) => digits(*x),
-        Cell::Text(text) => esc(text),
-    };
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .take(LINES_MAX)
-        .map(|row| row.iter().map(cell).collect())
-        .collect();
-    let is_text = |i: &usize| {
-        let mut cells = table.rows.iter().filter_map(|r| r.get(*i));
-        cells.any(|c| matches!(c, Cell::Text(_)))
-    };
-    let texts: Vec<usize> = (0..table.columns.len()).filter(is_text).collect();
-    grid(&head, &rows, &texts)
-}
-
-/// The first table has the id that findings of evidence lead to.
-fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
-    let mut how = table.file.clone();
-    if table.rows.len() > LINES_MAX {
-        let more = table.rows.len() - LINES_MAX;
-        how.push_str(&format!(
-            " The first {LINES_MAX} lines; {} more.",
-            count(more as u64)
-        ));
-    }
-    let id = match (i, Topic::Evidence.section_id()) {
-        (0, Some(id)) => id.to_owned(),
-        _ => format!("table-{i}"),
-    };
-    let section = Section::html(&id, &table.title, &how, table_html(table))?;
-    let section = section.tagged(origin_tag(run));
-    Some(if i == 0 {
-        section.shows(Topic::Evidence)
-    } else {
-        section
-    })
 }
 
 /// Percentile curves of the processes beside each other.
@@ -453,37 +357,4 @@ fn blocks(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     let chart = scatter::chart((&id, &title, desc), SMALL, axes, &dots);
     let how = "A cloud that climbs to the right shows bandwidth; a flat cloud shows a cost per write that does not depend on its size.";
     Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how)
-}
-
-fn diagnostics(all: &[Diagnostic]) -> Option<Section> {
-    let severity = |s: Severity| match s {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    };
-    let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
-    let head = ["Severity", "File", "Line", "Column", "What", "Times"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = all
-        .iter()
-        .take(LINES_MAX)
-        .map(|d| {
-            vec![
-                severity(d.severity).to_owned(),
-                esc(&d.file),
-                number(d.line),
-                number(d.column),
-                esc(&d.detail),
-                count(d.count),
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
-        return None;
-    }
-    Section::html(
-        "diagnostics",
-        "Diagnostics",
-        "What is wrong or unusual in the evidence.",
-        grid(&head, &rows, &[0, 1, 4]),
-    )
 }

@@ -1,8 +1,5 @@
-//! The findings of a run in the order of their weight, the diagnosis among them, and what was not
-//! judged.
+//! The findings of a run in the order of their weight, the diagnosis among them.
 
-use super::escape::esc;
-use super::{Section, entries};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
 
@@ -32,19 +29,4 @@ pub(super) const fn tone(weight: Weight) -> &'static str {
         Weight::Good => "yes",
         Weight::Info => "none",
     }
-}
-
-pub(super) fn scope(run: &Run) -> Option<Section> {
-    let not = &run.verdict.as_ref()?.scope.not_judged;
-    let list = entries(not, |n| format!("<li>{}</li>", esc(n)));
-    let list = match not.is_empty() {
-        true => String::new(),
-        false => format!("<ul class=\"cols\">{list}</ul>"),
-    };
-    Section::html(
-        "not-judged",
-        "Not judged",
-        "What this verdict does not cover.",
-        list,
-    )
 }

@@ -1,7 +1,7 @@
-//! How a log was written, for the table of the environment: its options, members and ring.
+//! How a log was written, for the table of the environment: its options and members.
 
 use crate::format;
-use measure::run::{RedoLogFacts, RingFacts};
+use measure::run::RedoLogFacts;
 
 pub(super) fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<String>)> {
     vec![
@@ -11,7 +11,6 @@ pub(super) fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<Strin
         ("Log writer CPUs", cpus(&log.log_writer_cpus)),
         ("Stripe", log.stripe.as_ref().map(ToString::to_string)),
         ("Members", members(log)),
-        ("Ring", log.ring.as_deref().map(ring)),
     ]
 }
 
@@ -29,29 +28,6 @@ fn members(log: &RedoLogFacts) -> Option<String> {
     let each: Vec<String> = each.collect();
     let kind = log.members_kind().filter(|_| !each.is_empty())?;
     Some(format!("{kind}: {}", each.join(", ")))
-}
-
-/// The ring's directory, what it did and the most that it alone had.
-fn ring(ring: &RingFacts) -> String {
-    let over = if ring.over_budget {
-        ", over budget"
-    } else {
-        ""
-    };
-    let given_up = if ring.in_use { "" } else { ", given up" };
-    format!(
-        "{ring}: log in {}, ring in {} ({} of {} log writes, first for {} of {} flushes, window {}, \
-         skipped {} busy and {} large{over}{given_up})",
-        ring.disk_directory,
-        ring.directory,
-        format::count(ring.ring_writes),
-        format::count(ring.log_writes),
-        format::count(ring.first),
-        format::count(ring.flushes),
-        format::bytes(ring.most_lag_bytes),
-        format::count(ring.skip_busy),
-        format::count(ring.skip_large),
-    )
 }
 
 fn cpus(cpus: &[u32]) -> Option<String> {

@@ -5,27 +5,20 @@
 //! bounded, and so is their number.
 
 use super::cases::{Concern, concern};
-use super::escape::esc;
-use super::{differences, first, forest, judged, reasons, winner};
+use super::{first, judged};
+use crate::account;
 use crate::account::columns::{self, Columns, RowColumn};
-use crate::compare::decision::has_few_rounds;
+use crate::account::findings::claim;
+use crate::account::key_figures;
+use crate::account::markdown::{self as sections, text};
 use crate::format::{self, count};
 use measure::comparison::Comparison;
 use measure::run::{Run, problems};
-use measure::words::markdown as escape;
 use std::fmt::Write;
 
 /// Most rows of the table, and findings of a group.
 const ROWS_MAX: usize = 60;
 const FINDINGS_MAX: usize = 24;
-/// Most characters of a text of the run.
-const TEXT_MAX: usize = 600;
-
-/// The Markdown as the content of a `pre`: its own line ends stay.
-pub(super) fn block(markdown: &str) -> String {
-    let lines: Vec<String> = markdown.lines().map(esc).collect();
-    lines.join("\n")
-}
 
 /// The run, its rows in `columns`; `verbose` also has what findings record.
 pub(super) fn of(run: &Run, columns: &Columns, verbose: bool) -> String {
@@ -35,6 +28,8 @@ pub(super) fn of(run: &Run, columns: &Columns, verbose: bool) -> String {
         _ => String::new(),
     };
     let _ = writeln!(out, "### {}{answer}\n", text(&first::question(run)));
+    let headline = key_figures::headline(run);
+    let _ = headline.map(|of| writeln!(out, "{}\n", text(&of.title)));
     summary(run, &mut out);
     for line in facts(run) {
         let _ = writeln!(out, "- {}", text(&line));
@@ -120,136 +115,27 @@ fn summary(run: &Run, out: &mut String) {
     }
 }
 
-/// A comparison: who wins, and the differences that are shown first.
+/// A comparison: who wins, by which figures, and which runs they are.
 pub(super) fn comparison(c: &Comparison) -> String {
-    let mut out = String::with_capacity(4096);
-    let names: Vec<String> = c.runs.iter().map(|r| text(&r.name)).collect();
-    let _ = writeln!(out, "### {}\n", names.join(" or "));
-    for r in c.runs.iter().take(ROWS_MAX) {
-        let state = match (r.valid && r.complete, r.problems.first()) {
-            (false, _) => "; INVALID or unfinished".to_owned(),
-            (true, Some(problem)) => format!("; doubtful: {}", text(&problem.detail)),
-            (true, None) => String::new(),
-        };
-        let place = [&r.target_path, &r.target_detail]
-            .map(|p| text(p))
-            .join(" ");
-        let tags = match r.tags.is_empty() {
-            true => String::new(),
-            false => format!("; {}", text(&r.tags_in_words())),
-        };
-        let _ = writeln!(
-            out,
-            "- {}: {place} ({}, run {}); {}{tags}{state}",
-            text(&r.name),
-            r.origin,
-            text(&r.run_id),
-            r.judged_in_words(),
-        );
-    }
-    for notice in &c.notices {
-        let _ = writeln!(out, "\n**Note:** {}", text(notice));
-    }
-    matrix(c, &mut out);
-    for run in 1..c.runs.len() {
-        let (base, other) = (
-            text(differences::name(c, 0)),
-            text(differences::name(c, run)),
-        );
-        let _ = writeln!(
-            out,
-            "\n**{}.** {}\n",
-            text(winner::answer(c, run)),
-            text(&winner::reason(c, run))
-        );
-        let level = differences::level(c);
-        let _ = writeln!(
-            out,
-            "| | {base} | {other} | Ratio | {level} % interval | |\n| :--- | ---: | ---: | ---: | ---: | :--- |"
-        );
-        for d in winner::shown_first(c, run) {
-            let ratio = d.ratio.map_or_else(|| "–".to_owned(), forest::times);
-            let _ = writeln!(
-                out,
-                "| {} | {} | {} | {ratio} | {} | {} |",
-                text(&differences::label(d)),
-                text(&differences::shown(d.a, &d.unit)),
-                text(&differences::shown(d.b, &d.unit)),
-                text(&differences::interval_text(d)),
-                forest::word(d, has_few_rounds(c)),
-            );
+    let sections = account::comparison::comparison(c, false).into_iter();
+    // The tables and the method are in the report.
+    let is_shown = |of: &account::Section| {
+        !of.id.starts_with("table-") && !["method", "not-compared"].contains(&&*of.id)
+    };
+    let sections = sections.filter(is_shown).enumerate();
+    let text_of = |(at, mut of): (usize, account::Section)| match at {
+        0 => {
+            let title = std::mem::take(&mut of.title);
+            format!("### {}\n{}", text(&title), sections::section(&of, ROWS_MAX))
         }
-    }
-    conditions(c, &mut out);
-    let _ = writeln!(
-        out,
-        "\nredolab {}, {}",
+        _ => sections::section(&of, ROWS_MAX),
+    };
+    let text_of: String = sections.map(text_of).collect();
+    format!(
+        "{text_of}redolab {}, {}\n",
         text(&c.redolab_version),
         text(&c.created)
-    );
-    out
-}
-
-/// What `--fail-if` asked for.
-fn conditions(c: &Comparison, out: &mut String) {
-    if c.conditions.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\n**Conditions**\n");
-    for condition in c.conditions.iter().take(ROWS_MAX) {
-        let (state, what) = (condition.state, text(&condition.text));
-        let _ = writeln!(out, "- {state}: {what}: {}", text(&condition.detail));
-    }
-}
-
-/// Many runs: a line for each figure that is shown first of one of them, a column for each run.
-fn matrix(c: &Comparison, out: &mut String) {
-    if c.runs.len() < 3 {
-        return;
-    }
-    let mut lines: Vec<(&str, u32, &str)> = Vec::new();
-    let shown = (1..c.runs.len()).flat_map(|run| winner::shown_first(c, run));
-    for d in shown {
-        let key = (d.workload.as_str(), d.jobs, d.metric.as_str());
-        if !lines.contains(&key) {
-            lines.push(key);
-        }
-    }
-    lines.sort_by_key(|(workload, jobs, _)| (*workload, *jobs));
-    let names: String = c
-        .runs
-        .iter()
-        .map(|r| format!(" {} |", text(&r.name)))
-        .collect();
-    let rules = " ---: |".repeat(c.runs.len());
-    let _ = writeln!(out, "\n| |{names}\n| :--- |{rules}");
-    for line in lines.iter().take(ROWS_MAX) {
-        let of = |run: usize| {
-            c.differences.iter().find(|d| {
-                d.run_b == run && (d.workload.as_str(), d.jobs, d.metric.as_str()) == *line
-            })
-        };
-        let Some(first) = (1..c.runs.len()).find_map(of) else {
-            continue;
-        };
-        let base = text(&differences::shown(first.a, &first.unit));
-        let others: String = (1..c.runs.len())
-            .map(|run| match of(run) {
-                Some(d) => {
-                    let change = d
-                        .ratio
-                        .map_or_else(String::new, |r| format!(" ({})", format::change(r)));
-                    format!(" {}{change} |", text(&differences::shown(d.b, &d.unit)))
-                }
-                None => " – |".to_owned(),
-            })
-            .collect();
-        let _ = writeln!(
-            out,
-            "| {} | {base} |{others}",
-            text(&differences::label(first))
-        );
-    }
+    )
 }
 
 /// The rows in the columns of a view, a heading in one line each.
@@ -300,7 +186,7 @@ fn findings(run: &Run, of: Concern, out: &mut String) {
             (Concern::Fine, _) | (_, "") => String::new(),
             (_, advice) => format!(" *What to do:* {}", text(advice)),
         };
-        let _ = writeln!(out, "- {}{advice}", text(&reasons::claim(finding)));
+        let _ = writeln!(out, "- {}{advice}", text(&claim(finding)));
     }
     let more = all.len().saturating_sub(FINDINGS_MAX);
     if more > 0 {
@@ -317,25 +203,5 @@ fn not_judged(run: &Run, out: &mut String) {
     if !not.is_empty() {
         let shown: Vec<String> = not.into_iter().take(FINDINGS_MAX).collect();
         let _ = writeln!(out, "**Not judged:** {}\n", shown.join("; "));
-    }
-}
-
-/// A text of the run in Markdown, bounded.
-fn text(raw: &str) -> String {
-    let mut short: String = raw.chars().take(TEXT_MAX).collect();
-    if short.len() < raw.len() {
-        short.push('…');
-    }
-    escape::line(&short)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_bounded() {
-        assert_eq!(text(&"x".repeat(5_000)).chars().count(), TEXT_MAX + 1);
-        assert_eq!(text(&"|".repeat(5_000)).matches("\\|").count(), TEXT_MAX);
     }
 }

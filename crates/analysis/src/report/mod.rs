@@ -16,7 +16,6 @@ mod chart;
 pub mod compare;
 pub mod data;
 mod density;
-mod differences;
 pub mod escape;
 mod export;
 mod figure;
@@ -45,7 +44,6 @@ mod target;
 mod ticks;
 mod tiles;
 mod topic;
-mod trust;
 mod winner;
 mod zoom;
 
@@ -132,12 +130,13 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
 fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
     let of = |part| section::of(part, run);
     vec![
-        judged::scope(run),
+        target::scope(run),
         target::stack(run),
         account::floor(run).and_then(of),
         account::placement(run).and_then(of),
         account::probe(run).and_then(of),
         account::members(run).and_then(of),
+        account::ring(run).and_then(of),
         account::watched(run).and_then(of),
         account::explained_latency(run).and_then(of),
         of(account::rows(run)),
@@ -156,7 +155,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         account::workers(run).and_then(of),
         account::slow_writes(run).and_then(of),
         account::nodes(run).and_then(of),
-        trust::validity(run),
+        account::validity(run).and_then(of),
         target::environment(run),
         repeat::command(run),
     ]

@@ -256,7 +256,7 @@ impl Page<'_> {
         format!(
             "<div class=\"bar\"><b>redolab</b><nav aria-label=\"Page\"><ul>{links}<li class=\"appendix\"><a href=\"#appendix\">Appendix</a></li></ul></nav>\
              <details class=\"ticket\"><summary>As Markdown</summary><pre tabindex=\"0\">{}</pre></details></div>\n",
-            super::markdown::block(&self.markdown),
+            block(&self.markdown),
         )
     }
 
@@ -290,6 +290,12 @@ impl Page<'_> {
         }
         format!("<nav aria-label=\"Appendix\"><ul>{links}</ul></nav>\n")
     }
+}
+
+/// The Markdown as the content of a `pre`: its own line ends stay.
+fn block(markdown: &str) -> String {
+    let lines: Vec<String> = markdown.lines().map(esc).collect();
+    lines.join("\n")
 }
 
 fn hash(text: &str) -> String {

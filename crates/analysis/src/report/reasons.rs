@@ -2,8 +2,9 @@
 
 use super::escape::esc;
 use super::links::Links;
+use crate::account::findings::claim;
 use crate::format;
-use measure::judgement::{Confidence, Finding, Weight};
+use measure::judgement::{Finding, Weight};
 
 /// Most findings of a list: the rest is counted.
 const MAX_ENTRIES: usize = 60;
@@ -72,14 +73,6 @@ fn reason(f: &Finding, place: usize, links: &Links) -> String {
         esc(&claim(f)),
         links.forward(place),
     )
-}
-
-/// The claim; one that other explanations fit too is a suspicion.
-pub(super) fn claim(f: &Finding) -> String {
-    match f.confidence {
-        Confidence::Low => format!("Suspicion: {}", f.claim),
-        Confidence::Medium | Confidence::High => f.claim.clone(),
-    }
 }
 
 /// A number with its name in words and the unit that the name ends with.

@@ -6,9 +6,10 @@
 use super::escape::bounded;
 use super::topic::Topic;
 use super::{Section, origin_tag};
-use crate::account::{self, AccountTable, Body, ColumnHeading, ColumnRole, Shown};
+use crate::account::{self, AccountTable, Body, ColumnHeading, ColumnRole, Shown, Statement};
 use crate::format::count;
 use maud::{Markup, html};
+use measure::judgement::Weight;
 use measure::run::Run;
 
 /// Most lines of a table.
@@ -18,17 +19,31 @@ const WIDE: usize = 12;
 
 /// The section, with the origin of its figures.
 pub(super) fn of(section: account::Section, run: &Run) -> Option<Section> {
-    let body = html! { @for part in &section.body { (markup(part)) } };
-    let (title, about) = (&section.title, &section.about);
-    let mut made = Section::html(section.id, title, about, body.into_string())?;
-    made.topic = Topic::of_section(section.id);
-    Some(made.tagged(origin_tag(run)))
+    tagged(section, origin_tag(run))
+}
+
+/// The section with these tags behind its heading.
+pub(super) fn tagged(section: account::Section, tags: String) -> Option<Section> {
+    let (id, title, about) = (&section.id, &section.title, &section.about);
+    let mut made = Section::html(id, title, about, markup_of(&section.body))?;
+    made.topic = Topic::of_section(id);
+    Some(made.tagged(tags))
+}
+
+/// Parts of a section.
+pub(super) fn markup_of(body: &[Body]) -> String {
+    html! { @for part in body { (markup(part)) } }.into_string()
 }
 
 fn markup(part: &Body) -> Markup {
     match part {
         Body::Table(of) => table(of),
         Body::Text(text) => html! { p { (bounded(text)) } },
+        Body::Findings(all) => html! {
+            @if !all.is_empty() {
+                ul.reasons { @for of in all.iter().take(LINES_MAX) { (statement(of)) } }
+            }
+        },
         Body::Facts(facts) => html! {
             @if !facts.is_empty() {
                 dl.kv { @for (name, cell) in facts {
@@ -37,6 +52,20 @@ fn markup(part: &Body) -> Markup {
             }
         },
     }
+}
+
+fn statement(of: &Statement) -> Markup {
+    let (class, mark) = match of.weight {
+        Weight::Bad => ("w bad", "▲"),
+        Weight::Caution => ("w caution", "◆"),
+        Weight::Good => ("w good", "●"),
+        Weight::Info => ("w info", "○"),
+    };
+    let details = of.details.iter().filter(|detail| !detail.is_empty());
+    html! { li {
+        span class=(class) { (mark) " " (bounded(&of.word)) }
+        div { p.c { (bounded(&of.claim)) } @for detail in details { p.d { (bounded(detail)) } } }
+    } }
 }
 
 fn words_or_none(words: &str) -> Option<&str> {
@@ -52,7 +81,7 @@ fn table(of: &AccountTable) -> Markup {
         div.scroll.wide-table[of.columns.len() > WIDE] tabindex="0" role="group" { table {
             thead { tr { @for heading in &of.columns {
                 th class=[class(heading)] title=[words_or_none(heading.meaning)] {
-                    (heading.name)
+                    (bounded(&heading.name))
                     @if !heading.unit.is_empty() { small { (heading.unit) } }
                 }
             } } }
@@ -85,7 +114,7 @@ mod tests {
             (figure("Mean", "ms"), &|n| Shown::Ns(*n as f64 * 1e6)),
         ];
         let section = account::Section {
-            id: "x",
+            id: "x".into(),
             title: "X".to_owned(),
             about: String::new(),
             body: vec![

@@ -4,6 +4,7 @@ use super::escape::esc;
 use super::log_options::log_options;
 use super::topic::Topic;
 use super::{Section, entries, pairs};
+use crate::account::stack::{layer_facts, layer_name};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
@@ -154,7 +155,7 @@ fn layer(l: &Layer, depth: usize) -> String {
         LayerKind::MemoryFileSystem | LayerKind::Zram | LayerKind::RamDisk
     );
     let flag = if is_volatile { " flag" } else { "" };
-    let facts = facts(l);
+    let facts = layer_facts(l);
     let facts = if facts.is_empty() {
         String::new()
     } else {
@@ -164,55 +165,8 @@ fn layer(l: &Layer, depth: usize) -> String {
         "<li class=\"d{}{flag}\"><span class=\"k\">{}</span><b>{}</b>{facts}</li>",
         depth.min(4),
         kind(l),
-        esc(&l.name)
+        esc(&layer_name(l))
     )
-}
-
-fn facts(l: &Layer) -> Vec<String> {
-    let say = |label: &str, v: &Option<String>| v.as_ref().map(|v| format!("{label}{v}"));
-    let sectors = l.logical_block_bytes.map(|b| match l.physical_block_bytes {
-        Some(p) => format!("sectors {b} B host, {p} B media"),
-        None => format!("sectors {b} B host"),
-    });
-    let drive = l.drive_write_cache.map(|on| {
-        let word = if on {
-            "volatile write cache"
-        } else {
-            "no volatile write cache"
-        };
-        format!("reported by the drive: {word}")
-    });
-    let fua = l
-        .fua
-        .map(|yes| if yes { "FUA" } else { "no FUA" }.to_owned());
-    let turns = l.rotational.map(|yes| {
-        if yes {
-            "shown as rotating"
-        } else {
-            "not rotating"
-        }
-        .to_owned()
-    });
-    let options = (!l.options.is_empty()).then(|| format!("options {}", l.options.join(",")));
-    [
-        l.model.clone(),
-        l.detail.clone(),
-        l.size_bytes.map(format::bytes),
-        say("at ", &l.mount_point),
-        say("from ", &l.source),
-        say("backed by ", &l.backing),
-        l.dev.clone(),
-        sectors,
-        say("kernel's write cache: ", &l.write_cache),
-        drive,
-        fua,
-        turns,
-        say("integrity ", &l.integrity),
-        options,
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 /// The shortest and the longest measured time of a row.
@@ -293,4 +247,20 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Environment))
+}
+
+/// What the verdict does not cover.
+pub(super) fn scope(run: &Run) -> Option<Section> {
+    let not = &run.verdict.as_ref()?.scope.not_judged;
+    let list = entries(not, |n| format!("<li>{}</li>", esc(n)));
+    let list = match not.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"cols\">{list}</ul>"),
+    };
+    Section::html(
+        "not-judged",
+        "Not judged",
+        "What this verdict does not cover.",
+        list,
+    )
 }

@@ -59,7 +59,8 @@ impl Topic {
 
     /// What the section with that id shows, where findings may rest on it.
     pub(super) fn of_section(id: &str) -> Option<Topic> {
-        let all = [Topic::Floor, Topic::Rows, Topic::Bytes, Topic::Waits];
+        use Topic::{Bytes, Evidence, Floor, Rows, Validity, Waits};
+        let all = [Floor, Rows, Bytes, Waits, Validity, Evidence];
         all.into_iter().find(|topic| topic.section_id() == Some(id))
     }
 

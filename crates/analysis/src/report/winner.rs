@@ -3,88 +3,38 @@
 //! Invariant: nothing is computed here but which figures are shown; who wins is decided in
 //! [`crate::compare::decision`].
 
-use super::differences::{
-    METRICS, THROUGHPUT, interval_text, label, level, metric_name, name, shown,
-};
 use super::escape::esc;
 use super::figure::Figure;
 use super::first::facts_html;
-use super::forest;
+use super::judged::tone;
 use super::topic::Topic;
-use crate::compare::decision::has_few_rounds;
-use crate::format;
-use measure::comparison::{Comparison, Difference, RowOutcome};
+use super::{forest, section};
+use crate::account::Body;
+use crate::account::comparison::{self as account, of_run, rank};
+use measure::comparison::{Comparison, Difference};
 
 /// Lines of the first figure.
 const SHOWN: usize = 10;
-
-fn of_run(c: &Comparison, run: usize) -> impl Iterator<Item = &Difference> {
-    c.differences.iter().filter(move |d| d.run_b == run)
-}
-
-fn rank(metric: &str) -> usize {
-    let found = METRICS.iter().position(|(key, _)| *key == metric);
-    found.unwrap_or(METRICS.len())
-}
 
 /// The answer in a few words.
 pub(super) fn answer(c: &Comparison, run: usize) -> &str {
     c.decision(run).map_or("Not decided", |d| d.answer.as_str())
 }
 
-/// Why, with the durability of both runs.
-pub(super) fn reason(c: &Comparison, run: usize) -> String {
-    c.decision(run)
-        .map_or_else(String::new, |d| format!("{} {}", d.reason, d.durability))
-}
-
-const fn class(outcome: RowOutcome) -> &'static str {
-    match outcome {
-        RowOutcome::Better => "yes",
-        RowOutcome::Mixed => "conditional",
-        RowOutcome::Invalid | RowOutcome::NotDurable => "no",
-        RowOutcome::TooFewRounds
-        | RowOutcome::NoInterval
-        | RowOutcome::NoDifference
-        | RowOutcome::CannotTell
-        | RowOutcome::NotComparable => "none",
-    }
-}
-
-/// The row with the highest throughput: the load by which the runs are introduced.
-pub(super) fn headline(c: &Comparison, run: usize) -> Vec<&Difference> {
-    let rate = |d: &Difference| d.a.unwrap_or(0.0).max(d.b.unwrap_or(0.0));
-    let throughput = of_run(c, run).filter(|d| d.metric == THROUGHPUT);
-    let first = throughput
-        .max_by(|a, b| rate(a).total_cmp(&rate(b)))
-        .or_else(|| of_run(c, run).min_by_key(|d| rank(&d.metric)));
-    let Some(first) = first else {
-        return Vec::new();
-    };
-    let same = |d: &&Difference| (&d.workload, d.jobs) == (&first.workload, first.jobs);
-    let mut all: Vec<&Difference> = of_run(c, run)
-        .filter(same)
-        .filter(|d| rank(&d.metric) < METRICS.len())
-        .collect();
-    all.sort_by_key(|d| rank(&d.metric));
-    // The latency of a commit repeats log file sync where there is such a wait.
-    if all.iter().any(|d| d.metric.starts_with("log_file_sync")) {
-        all.retain(|d| !d.metric.starts_with("commit_latency"));
-    }
-    all
-}
-
 pub(super) fn header(c: &Comparison, tags: &str) -> String {
     let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
-    let banners: String = (1..c.runs.len()).map(|run| banner(c, run)).collect();
+    let ranking = account::ranking(c).map(|of| of.body);
+    let one = || account::headline_table(c, 1).map(|of| vec![Body::Table(of)]);
+    let body = ranking.or_else(one).unwrap_or_default();
     format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{tags} · {} · redolab {}</p>\n{}{banners}{}{}</header>\n",
+        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{tags} · {} · redolab {}</p>\n{}{}{}{}</header>\n",
         names.join(" or "),
         esc(&c.created),
         esc(&c.redolab_version),
         facts_html(&facts(c)),
+        banner(c),
         doubts(c),
-        table(c, 1),
+        section::markup_of(&body),
     )
 }
 
@@ -101,16 +51,18 @@ fn facts(c: &Comparison) -> Vec<(&'static str, String, String)> {
     .collect()
 }
 
-fn banner(c: &Comparison, run: usize) -> String {
-    let against = match c.runs.len() {
-        0..=2 => String::new(),
-        _ => format!("{} against {}: ", name(c, run), name(c, 0)),
+/// Who wins; of more than two runs, who of the first ones.
+fn banner(c: &Comparison) -> String {
+    let decision = match (c.runs.len(), c.decisions.as_slice()) {
+        (0..=2, [decision]) => decision,
+        _ => return String::new(),
     };
     format!(
-        "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{}</p></div>\n",
-        c.decision(run).map_or("none", |d| class(d.outcome)),
-        esc(&format!("{against}{}", answer(c, run))),
-        esc(&reason(c, run)),
+        "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{} {}</p></div>\n",
+        tone(account::weight(decision.outcome)),
+        esc(&decision.answer),
+        esc(&decision.reason),
+        esc(&decision.durability),
     )
 }
 
@@ -154,38 +106,6 @@ fn doubts(c: &Comparison) -> String {
     }
 }
 
-/// The runs at the load with the highest throughput, in absolute values.
-fn table(c: &Comparison, run: usize) -> String {
-    let lines = headline(c, run);
-    let Some(first) = lines.first() else {
-        return String::new();
-    };
-    let few = has_few_rounds(c);
-    let line = |d: &&Difference| {
-        let word = forest::word(d, few);
-        format!(
-            "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"t\">{word}</td></tr>",
-            esc(&metric_name(&d.metric)),
-            esc(&shown(d.a, &d.unit)),
-            esc(&shown(d.b, &d.unit)),
-            d.ratio.map_or_else(|| "–".to_owned(), forest::times),
-            interval_text(d),
-        )
-    };
-    let body: String = lines.iter().map(line).collect();
-    format!(
-        "<div class=\"scroll\"><table><thead><tr><th class=\"t\">{}</th><th>{}</th><th>{}</th><th>Ratio</th><th>{} % interval</th><th class=\"t\"></th></tr></thead><tbody>{body}</tbody></table></div>\n",
-        esc(&format!(
-            "{} with {}",
-            first.workload,
-            format::jobs(first.jobs)
-        )),
-        esc(name(c, 0)),
-        esc(name(c, run)),
-        level(c),
-    )
-}
-
 /// The differences that are drawn first: throughput and p99 of the rows, then what differs most.
 pub(super) fn shown_first(c: &Comparison, run: usize) -> Vec<&Difference> {
     let drawn = || of_run(c, run).filter(|d| d.ratio.is_some());
@@ -198,7 +118,7 @@ pub(super) fn shown_first(c: &Comparison, run: usize) -> Vec<&Difference> {
     let mut out = super::figure::thinned(&of(0), SHOWN / 2);
     out.extend(super::figure::thinned(&tails, SHOWN / 2));
     let mut rest: Vec<&Difference> = drawn()
-        .filter(|d| (3..METRICS.len() - 1).contains(&rank(&d.metric)))
+        .filter(|d| (3..6).contains(&rank(&d.metric)))
         .collect();
     rest.sort_by_key(|d| rank(&d.metric));
     rest.truncate(SHOWN.saturating_sub(out.len()));
@@ -208,13 +128,13 @@ pub(super) fn shown_first(c: &Comparison, run: usize) -> Vec<&Difference> {
 
 /// The forest plot of those.
 pub(super) fn figure(c: &Comparison, run: usize, tags: String) -> Figure {
-    let lines: Vec<(String, &Difference)> = shown_first(c, run)
-        .into_iter()
-        .map(|d| (label(d), d))
-        .collect();
-    let id = format!("top{run}");
-    let caption = format!("{} over {}", name(c, run), name(c, 0));
-    let mut figure = forest::figure(c, &id, &caption, &lines, tags);
+    let shown = shown_first(c, run);
+    let name = |d: &&Difference| account::line_name(d);
+    let lines: Vec<(String, &Difference)> = shown.iter().map(|d| (name(d), *d)).collect();
+    let (base, other) = (account::run_name(c, 0), account::run_name(c, run));
+    let caption = format!("{other} over {base}");
+    let table = account::table(c, &shown);
+    let mut figure = forest::figure(c, &format!("top{run}"), &caption, &lines, table, tags);
     figure.topic = Topic::Answer;
     figure
 }

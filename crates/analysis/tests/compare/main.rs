@@ -704,7 +704,7 @@ fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
                 difference between devices.";
     assert_eq!(found.notices, [want]);
     let markdown = analysis::report::comparison_markdown(&found);
-    let decided = "**No interval, so nothing can be decided.**";
+    let decided = " against a: No interval, so nothing can be decided.";
     assert!(markdown.contains("too short for one"), "{markdown}");
     let mut documents = sides.clone();
     documents
@@ -716,7 +716,7 @@ fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
         "{told}"
     );
     assert_eq!(markdown.matches(decided).count(), 2, "{markdown}");
-    assert!(markdown.contains("**Note:** a, b and c"), "{markdown}");
+    assert!(markdown.contains("Note: a, b and c"), "{markdown}");
     // Before and after a change of one directory, on another host, and on a disk without a number.
     let mut unknown = side_on("b", "db1", "/u02");
     unknown.run.target.stack.layers[0].dev = None;

@@ -182,7 +182,7 @@ fn everything_of_a_comparison_is_shown() {
     for part in [
         "id=\"runs\"",
         "id=\"conditions\"",
-        "breached",
+        "BREACHED",
         "id=\"fo1\"",
         "id=\"cd0\"",
         "id=\"cp0\"",
@@ -228,7 +228,7 @@ fn the_winner_is_named_with_absolute_values_and_the_interval() {
     c.differences.retain(|d| d.metric != "log_file_sync.p99");
     let first = first_screen(&c);
     assert!(first.contains("LGWR-LAT1 disk wins"), "{first}");
-    for part in ["× 1.28", "1.15 to 1.41", "commits per second"] {
+    for part in [">1.28<", "1.15 to 1.41", "commits per second"] {
         assert!(first.contains(part), "`{part}` is not on the first screen");
     }
     let tail = &mut c.differences[0];

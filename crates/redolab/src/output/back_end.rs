@@ -16,7 +16,6 @@ pub fn text(run: &Run) -> String {
             text.push_str(&format!("  {}\n", sanitize::line(directory)));
         }
     }
-    text.push_str(&super::ring::text(run));
     for fallback in &log.fallbacks {
         text.push_str(&format!("Done without: {}\n", sanitize::line(fallback)));
     }

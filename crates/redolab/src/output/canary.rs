@@ -2,10 +2,11 @@
 //!
 //! Invariant: what was not available is left out or shown as a dash, never as zero.
 
-use super::cells::grouped;
 use super::lines::wrap;
-use super::table::{Style, draw};
+use super::section;
+use super::table::Style;
 use crate::watch::canary::{CanaryReport, Stall, StallClass, StallEvidence};
+use analysis::account::{AccountColumn, AccountTable, Shown, figure, label};
 use measure::run::WaitStats;
 use measure::words::{self, sanitize};
 
@@ -19,7 +20,7 @@ fn ms(ns: u64) -> String {
     let ms = ns as f64 / 1e6;
     match ms < 99.95 {
         true => format!("{ms:.1}"),
-        false => grouped(ms.round() as u64),
+        false => words::count(ms.round() as u64),
     }
 }
 
@@ -144,67 +145,72 @@ pub fn text(report: &CanaryReport, style: Style) -> String {
     text
 }
 
+fn drawn<T>(
+    of: impl IntoIterator<Item = T>,
+    columns: &[AccountColumn<'_, T>],
+    style: Style,
+) -> String {
+    let table = AccountTable::of(of, columns);
+    table.map_or_else(String::new, |table| section::table(&table, LISTED, style))
+}
+
 fn times(report: &CanaryReport, style: Style) -> String {
-    let line = |name: &str, stats: &WaitStats| {
-        let percentile = |ns: Option<u64>| or_dash(ns, ms);
-        let has_any = stats.count > 0;
-        vec![
-            name.to_owned(),
-            percentile(has_any.then_some(stats.mean_ns as u64)),
-            percentile(stats.p50_ns),
-            percentile(stats.p90_ns),
-            percentile(stats.p99_ns),
-            percentile(stats.p999_ns),
-            percentile(has_any.then_some(stats.max_ns)),
-        ]
-    };
-    let headings = ["ms", "Mean", "p50", "p90", "p99", "p99.9", "Maximum"];
-    let lines = vec![
-        line("write and fsync", &report.write_and_fsync),
-        line("late begin", &report.late),
+    let columns: [AccountColumn<'_, (&str, &WaitStats)>; 7] = [
+        (label("ms"), &|(name, _)| Shown::text(name)),
+        (figure("Mean", ""), &|(_, of)| in_ms(Shown::mean(of))),
+        (figure("p50", ""), &|(_, of)| in_ms(Shown::ns(of.p50_ns))),
+        (figure("p90", ""), &|(_, of)| in_ms(Shown::ns(of.p90_ns))),
+        (figure("p99", ""), &|(_, of)| in_ms(Shown::ns(of.p99_ns))),
+        (figure("p99.9", ""), &|(_, of)| in_ms(Shown::ns(of.p999_ns))),
+        (figure("Maximum", ""), &|(_, of)| in_ms(Shown::longest(of))),
     ];
-    draw(&headings, lines, 1, style)
+    let both = [
+        ("write and fsync", &report.write_and_fsync),
+        ("late begin", &report.late),
+    ];
+    drawn(both, &columns, style)
+}
+
+/// A time in a table of milliseconds.
+fn in_ms(time: Shown) -> Shown {
+    match time {
+        Shown::Ns(ns) => Shown::Number(ns / 1e6),
+        other => other,
+    }
 }
 
 fn classes(report: &CanaryReport, style: Style) -> String {
-    let line = |class: StallClass| {
-        let count = report.stalls_by_class.of(class);
-        vec![class.word().to_owned(), words::count(count)]
-    };
-    let lines = StallClass::ALL.iter().map(|class| line(*class));
-    draw(&["Class", "Stalls"], lines.collect(), 1, style)
+    let columns: [AccountColumn<'_, StallClass>; 2] = [
+        (label("Class"), &|class| Shown::text(class.word())),
+        (figure("Stalls", ""), &|class| {
+            report.stalls_by_class.of(*class).into()
+        }),
+    ];
+    drawn(StallClass::ALL, &columns, style)
 }
 
 fn stalls(report: &CanaryReport, style: Style) -> String {
-    let line = |stall: &Stall| {
-        let evidence = &stall.evidence;
-        vec![
-            stall.class.word().to_owned(),
-            format!("{:.1}", stall.at_ns as f64 / 1e9),
-            ms(evidence.duration_ns),
-            ms(evidence.write_ns),
-            ms(evidence.fsync_ns),
-            or_dash(evidence.run_delay_ns, ms),
-            ms(evidence.heartbeat_late_ns),
-            or_dash(evidence.device_busy_ns, ms),
-            or_dash(evidence.writeback_bytes, |bytes| {
-                format!("{:.1}", bytes as f64 / 1_048_576.0)
-            }),
-        ]
-    };
-    let headings = [
-        "Class",
-        "At s",
-        "Stall ms",
-        "Write ms",
-        "Fsync ms",
-        "No CPU ms",
-        "Heartbeat late ms",
-        "Device busy ms",
-        "Writeback MiB",
+    let ns = |ns: Option<u64>| Shown::ns(ns);
+    let columns: [AccountColumn<'_, &Stall>; 9] = [
+        (label("Class"), &|of| Shown::text(of.class.word())),
+        (figure("At", "s"), &|of| Shown::Ns(of.at_ns as f64)),
+        (figure("Stall", "ms"), &|of| {
+            ns(Some(of.evidence.duration_ns))
+        }),
+        (figure("Write", "ms"), &|of| ns(Some(of.evidence.write_ns))),
+        (figure("Fsync", "ms"), &|of| ns(Some(of.evidence.fsync_ns))),
+        (figure("No CPU", "ms"), &|of| ns(of.evidence.run_delay_ns)),
+        (figure("Heartbeat late", "ms"), &|of| {
+            ns(Some(of.evidence.heartbeat_late_ns))
+        }),
+        (figure("Device busy", "ms"), &|of| {
+            ns(of.evidence.device_busy_ns)
+        }),
+        (figure("Writeback", ""), &|of| {
+            of.evidence.writeback_bytes.map(Shown::Bytes).into()
+        }),
     ];
-    let lines = report.stalls.iter().take(LISTED).map(line);
-    let mut text = draw(&headings, lines.collect(), 1, style);
+    let mut text = drawn(report.stalls.iter().take(LISTED), &columns, style);
     let more = report.stalls_by_class.all().saturating_sub(LISTED as u64);
     if more > 0 {
         text.push_str(&format!(

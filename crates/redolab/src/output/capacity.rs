@@ -1,7 +1,9 @@
 //! Capacity of sweeps as text and as JSON.
 
 use super::lines::wrap;
-use super::table::{Style, draw};
+use super::section;
+use super::table::Style;
+use analysis::account::{AccountColumn, AccountTable, Shown, figure};
 use analysis::capacity::{
     CapacityCurve, CapacityNeed, CapacityPoint, FittedLaw, INTERVAL_MIN, LawParameter, LoadAtNeed,
     LoadAtSync,
@@ -121,32 +123,17 @@ impl CapacityView {
 }
 
 fn of_points(points: &[CapacityPoint], style: Style) -> String {
-    let some = |v: Option<f64>| v.map_or("-".to_owned(), digits);
-    let line = |p: &CapacityPoint| {
-        vec![
-            p.jobs.to_string(),
-            digits(p.commits_per_s),
-            digits(p.commits_per_s / p.jobs),
-            some(p.latency_ms),
-            some(p.sync_ms),
-        ]
-    };
-    let headings = [
-        "Jobs",
-        "Commits per_s",
-        "per job",
-        "Latency ms",
-        "log_file_sync ms",
+    let columns: [AccountColumn<'_, &CapacityPoint>; 5] = [
+        (figure("Jobs", ""), &|p| Shown::Text(p.jobs.to_string())),
+        (figure("Commits", "/s"), &|p| p.commits_per_s.into()),
+        (figure("per job", ""), &|p| {
+            (p.commits_per_s / p.jobs).into()
+        }),
+        (figure("Latency", "ms"), &|p| p.latency_ms.into()),
+        (figure("log file sync", "ms"), &|p| p.sync_ms.into()),
     ];
-    draw(
-        &headings
-            .map(|h| h.replace('_', "\u{a0}"))
-            .each_ref()
-            .map(String::as_str),
-        points.iter().map(line).collect(),
-        0,
-        style,
-    )
+    let table = AccountTable::of(points, &columns);
+    table.map_or_else(String::new, |of| section::table(&of, usize::MAX, style))
 }
 
 /// What follows from a curve, a sentence each.

@@ -3,8 +3,9 @@
 //! Invariant: what was measured is not compared here; a fact that only one of them has is shown as
 //! missing in the other.
 
+use super::drawing::draw;
 use super::lines;
-use super::table::{Style, draw};
+use super::table::Style;
 use measure::run::Run;
 use measure::words::sanitize;
 use serde::Serialize;

@@ -92,17 +92,6 @@ pub fn draw(
     text
 }
 
-/// The width that limits a table which is wider, unless its cells are broken.
-pub(super) fn too_wide(headings: &[&str], lines: &[Vec<String>], style: Style) -> Option<usize> {
-    let plain = Style {
-        width: usize::MAX,
-        ..style
-    };
-    let limit = style.limit()?;
-    let text = draw(headings, lines.to_vec(), headings.len(), plain);
-    (widest(&text) > limit).then_some(limit)
-}
-
 /// A heading in two lines, broken where they are shortest, so that a column is as narrow as its
 /// figures allow.
 fn heading_lines(heading: &str) -> String {

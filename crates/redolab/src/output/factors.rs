@@ -1,8 +1,9 @@
 //! A factor design as text and as JSON.
 
+use super::drawing::draw;
 use super::lines::wrap;
 use super::r_format::format_one;
-use super::table::{Style, draw};
+use super::table::Style;
 use analysis::factors::{Factor, FactorDesign, FactorEffect, FactorFigure, Interaction};
 use measure::run::{Origin, Run};
 use measure::words::{count, digits, sanitize};

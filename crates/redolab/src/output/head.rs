@@ -4,9 +4,8 @@
 //! Invariants: an invalid run is called that above its figures, with each problem; a doubtful one
 //! names its problems, which the findings explain.
 
-use super::lines::wrap;
-use super::table::{Style, caption};
-use super::verdict::LINE_MAX;
+use super::lines::{LINE_MAX, wrap};
+use super::table::{Style, caption, which};
 use analysis::envelope::Envelope;
 use analysis::verdict::needed;
 use measure::judgement::{Answer, Verdict};
@@ -16,53 +15,17 @@ use measure::words::sanitize;
 /// Lines for the reason of the verdict at most; the findings have it whole.
 const WHY_LINES: usize = 2;
 
-/// The parts of a verdict that the first lines show.
-pub(super) struct VerdictWords {
-    /// `UNDETERMINED   durability: unverified   performance: no need stated`
-    pub(super) answer: String,
-    /// Why, without the figures.
-    pub(super) why: String,
-    /// The figures of the envelope; `None` where they are wrong or there are none.
-    pub(super) envelope: Option<String>,
-}
-
-impl VerdictWords {
-    /// Of a run's verdict.
-    pub(super) fn of(run: &Run, verdict: &Verdict) -> VerdictWords {
-        let figures = Envelope::of(run);
-        let is_known = figures != Envelope::default() && run.validity.valid;
-        let sentence = figures.sentence();
-        // The summary is one sentence for a ticket; here its figures have a line of their own.
-        let why = [
-            format!(" Doubtful figures: {sentence}."),
-            // As earlier versions worded it.
-            format!(" In doubt: {sentence}."),
-            format!("; {sentence}"),
-        ]
-        .iter()
-        .fold(verdict.summary.clone(), |why, part| why.replace(part, ""));
-        let doubt = match verdict.answer == Answer::Undetermined {
-            true => " (doubtful)",
-            false => "",
-        };
-        VerdictWords {
-            answer: format!(
-                "{}   durability: {}   performance: {}{}",
-                verdict.answer.word().to_uppercase(),
-                verdict.durability_in_words(),
-                verdict.performance,
-                match verdict.scope.watched {
-                    true => "   scope: watched",
-                    false => "",
-                }
-            ),
-            why,
-            envelope: is_known.then(|| {
-                let figures = sentence.replace("up to ", "");
-                format!("Measured{doubt}: {figures}")
-            }),
-        }
-    }
+/// Why, without the figures: the summary is one sentence for a ticket; here its figures have a line
+/// of their own.
+fn why(verdict: &Verdict, sentence: &str) -> String {
+    let parts = [
+        format!(" Doubtful figures: {sentence}."),
+        // As earlier versions worded it.
+        format!(" In doubt: {sentence}."),
+        format!("; {sentence}"),
+    ];
+    let whole = verdict.summary.clone();
+    parts.iter().fold(whole, |why, part| why.replace(part, ""))
 }
 
 /// The first lines.
@@ -72,14 +35,30 @@ pub fn head(run: &Run, style: Style) -> String {
         return format!("{}\n", caption(run));
     };
     let width = style.width.min(LINE_MAX);
-    let words = VerdictWords::of(run, verdict);
-    let mut out = format!("Verdict: {}\n", words.answer);
+    let scope = if verdict.scope.watched {
+        "   scope: watched"
+    } else {
+        ""
+    };
+    let mut out = format!(
+        "Verdict: {}   durability: {}   performance: {}{scope}\n",
+        verdict.answer.word().to_uppercase(),
+        verdict.durability_in_words(),
+        verdict.performance,
+    );
     if out.chars().count() > width + 1 {
         out = out.replacen("   performance: ", "\n  performance: ", 1);
     }
-    out.push_str(&clipped(&words.why, width));
-    if let Some(envelope) = &words.envelope {
-        wrap(&mut out, "  ", envelope, width);
+    let figures = Envelope::of(run);
+    let sentence = figures.sentence();
+    out.push_str(&clipped(&why(verdict, &sentence), width));
+    if figures != Envelope::default() && run.validity.valid {
+        let doubt = match verdict.answer == Answer::Undetermined {
+            true => " (doubtful)",
+            false => "",
+        };
+        let measured = format!("Measured{doubt}: {}", sentence.replace("up to ", ""));
+        wrap(&mut out, "  ", &measured, width);
     }
     let need = needed(&run.need);
     if !need.is_empty() {
@@ -102,21 +81,8 @@ pub fn head(run: &Run, style: Style) -> String {
     out
 }
 
-/// Which run it is, and where its figures come from.
-pub(super) fn which(run: &Run) -> String {
-    let label = run.notes.label.as_deref();
-    let label = label.map_or_else(String::new, |label| format!(" {}", sanitize::line(label)));
-    format!(
-        "Run {}{label}  origin: {}  target: {} {}",
-        sanitize::line(&run.run_id),
-        run.origin.word(),
-        sanitize::line(&run.target.kind),
-        sanitize::line(&run.target.path),
-    )
-}
-
 /// The problems of a run that is not invalid, which the findings explain.
-pub(super) fn doubts(run: &Run) -> Option<String> {
+fn doubts(run: &Run) -> Option<String> {
     let mut doubts: Vec<String> = Vec::new();
     for problem in &run.validity.problems {
         let id = sanitize::line(&problem.id);

@@ -4,13 +4,11 @@ pub(crate) use members::members;
 
 mod members;
 
-use super::cells::grouped;
-use super::lines::wrap;
-use super::table;
-use super::verdict::LINE_MAX;
+use super::lines::{LINE_MAX, wrap};
+use super::{drawing, table};
 use crate::archived::ArchiveSurvey;
 use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
-use measure::words::{sanitize, size};
+use measure::words::{count as grouped, sanitize, size};
 
 /// What was found in a log.
 pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
@@ -141,8 +139,8 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
             ]
         });
         let headings = ["Incarnation", "After", "First block", "Life"];
-        let (headings, lines) = table::fit(&headings, lines.collect(), &["First block"], style);
-        out.push_str(&table::draw(&headings, lines, 4, style));
+        let (headings, lines) = drawing::fit(&headings, lines.collect(), &["First block"], style);
+        out.push_str(&drawing::draw(&headings, lines, 4, style));
     } else if let Some(only) = control.incarnations.first() {
         let life = only.life_id.as_deref().unwrap_or("none");
         out.push_str(&format!("  incarnation   {}, life {life}\n", only.number));
@@ -232,7 +230,7 @@ fn groups(found: &InspectedLog, style: table::Style) -> String {
         "Older blocks",
         "Wrong checksum",
     ];
-    table::draw(&headings, lines.collect(), 3, style)
+    drawing::draw(&headings, lines.collect(), 3, style)
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Longer lines are hard to read, however wide the terminal is.
+pub(super) const LINE_MAX: usize = 110;
 /// How far the rest of a broken line is indented beyond its beginning.
 const INDENT: usize = 2;
 

@@ -4,55 +4,26 @@
 //! Invariants: every text from outside is escaped, so that it neither formats nor links nor
 //! mentions; no column is left out for its width.
 
-mod imported;
-
 use super::overview::View;
+use analysis::account::{imported, markdown};
 use measure::run::Run;
-use measure::words::markdown as escape;
-use std::fmt::Write;
+
+/// Most lines of a table unless more is asked for.
+const LINES_MAX: usize = 60;
 
 /// The run.
 #[must_use]
 pub fn text(run: &Run, view: View<'_>) -> String {
     let mut out = analysis::report::markdown(run, view.columns, view.verbose);
-    if run.imported.is_some() {
-        out.push('\n');
-        imported::text(&mut out, run, view.verbose);
+    if let Some(evidence) = &run.imported {
+        let most = if view.verbose { usize::MAX } else { LINES_MAX };
+        let mut sections: Vec<_> = imported::sources(evidence, false).into_iter().collect();
+        sections.extend(imported::tables(evidence));
+        sections.extend(imported::diagnostics(&run.diagnostics));
+        let sections = sections.iter().map(|of| markdown::section(of, most));
+        out = format!("{out}\n{}", sections.collect::<String>());
     }
     out
-}
-
-/// A paragraph; nothing for an empty text.
-fn paragraph(out: &mut String, text: &str) {
-    if !text.is_empty() {
-        let _ = writeln!(out, "{}\n", escape::line(text));
-    }
-}
-
-fn list(out: &mut String, title: &str, items: &[String]) {
-    if items.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "**{}**\n", escape::line(title));
-    items.iter().for_each(|text| item(out, text));
-    out.push('\n');
-}
-
-fn item(out: &mut String, text: &str) {
-    let _ = writeln!(out, "- {}", escape::line(text));
-}
-
-/// A table. The first `texts` columns are aligned to the left, the rest to the right.
-fn table(out: &mut String, headings: &[String], lines: Vec<Vec<String>>, texts: usize) {
-    let mut line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escape::inline(cell)).collect();
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
-    };
-    line(headings);
-    let rule = (0..headings.len()).map(|at| if at < texts { "---" } else { "---:" });
-    line(&rule.map(str::to_owned).collect::<Vec<_>>());
-    lines.iter().for_each(|cells| line(cells));
-    out.push('\n');
 }
 
 #[cfg(test)]

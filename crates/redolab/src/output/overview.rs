@@ -4,7 +4,7 @@
 //! rows in more detail, or that was measured to choose how to write; a line names where they are.
 
 use super::head::head;
-use super::lines::wrap;
+use super::lines::{LINE_MAX, wrap};
 use super::table::Style;
 use super::{back_end, rows, section, verdict};
 use analysis::account;
@@ -25,7 +25,8 @@ pub struct View<'a> {
 /// The run as text.
 #[must_use]
 pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
-    let mut parts = vec![head(run, style)];
+    let headline = [account::key_figures::headline(run)];
+    let mut parts = vec![head(run, style), section::texts(headline, style, false)];
     if !run.rows.is_empty() {
         let explained = [account::explained_latency(run)];
         parts.push(section::texts(explained, style, view.verbose));
@@ -55,6 +56,8 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
     let sections = [
         account::probe(run).filter(|_| view.verbose),
         account::members(run),
+        account::ring(run),
+        account::validity(run).filter(|_| view.verbose),
     ];
     parts.push(section::texts(sections, style, view.verbose));
     parts.push(back_end::text(run).trim_start().to_owned());
@@ -72,7 +75,7 @@ pub fn text(run: &Run, view: View<'_>, style: Style) -> String {
 fn size_sweep(run: &Run, style: Style) -> String {
     let mut out = String::new();
     for line in analysis::size_sweep::sentences(run) {
-        wrap(&mut out, "", &line, style.width.min(verdict::LINE_MAX));
+        wrap(&mut out, "", &line, style.width.min(LINE_MAX));
     }
     out
 }

@@ -1,7 +1,8 @@
 //! Power tests as they are printed: one judged cut, and the cuts of a store.
 
+use super::drawing::draw;
 use super::lines::wrap;
-use super::table::{Style, draw};
+use super::table::Style;
 use measure::power_test::{
     CutAssessment, EvidenceBasis, PowerCycle, PowerTestSeries, PowerTestStanding, StackFingerprint,
     below, cuts_for, loss_bound,

@@ -1,8 +1,9 @@
 //! Samples of single waits: R's `summary` and `t.test`, and what those do not report.
 
+use super::drawing::draw;
 use super::lines::wrap;
 use super::r_format::{self, PrintedTest, TestDigits};
-use super::table::{Style, draw};
+use super::table::Style;
 use analysis::samples::{BoundedFigure, DescribedSample, SampleDifference, SampleFigures};
 use analysis::stats::welch::Welch;
 use measure::imported::Diagnostic;

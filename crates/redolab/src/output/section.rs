@@ -3,65 +3,103 @@
 //! Invariants: columns that name a line are never left out, details first where it is narrow; text
 //! of the account is made harmless here.
 
-use super::lines::wrap;
-use super::table::{Style, draw, fit};
-use super::verdict::LINE_MAX;
-use analysis::account::{AccountTable, Body, ColumnHeading, ColumnRole, Section};
-use measure::words::sanitize;
+use super::drawing::{draw, fit};
+use super::lines::{LINE_MAX, wrap};
+use super::table::Style;
+use analysis::account::{AccountTable, Body, ColumnHeading, ColumnRole, Section, Shown, Statement};
+use measure::judgement::Weight;
+use measure::words::{self, sanitize};
+
+/// Most lines of a table, and of a list, unless more is asked for.
+const LINES_MAX: usize = 60;
 
 /// Those sections that there are, a blank line between them.
 #[must_use]
 pub fn texts(
     sections: impl IntoIterator<Item = Option<Section>>,
     style: Style,
-    about: bool,
+    verbose: bool,
 ) -> String {
     let texts = sections.into_iter().flatten();
-    let texts: Vec<String> = texts.map(|of| text(&of, style, about)).collect();
+    let texts: Vec<String> = texts.map(|of| text(&of, style, verbose)).collect();
     texts.join("\n")
 }
 
-/// The section as text, with how to read it where that is asked for.
+/// The section as text; `verbose` with how to read it and all its lines.
 #[must_use]
-pub fn text(section: &Section, style: Style, about: bool) -> String {
+pub fn text(section: &Section, style: Style, verbose: bool) -> String {
     let mut out = format!("{}\n", sanitize::line(&section.title));
     let width = style.width.min(LINE_MAX);
-    if about {
+    if verbose && !section.about.is_empty() {
         wrap(&mut out, "", &section.about, width);
     }
+    let most = if verbose { usize::MAX } else { LINES_MAX };
     for part in &section.body {
-        match part {
-            Body::Table(of) => out.push_str(&table(of, style)),
-            Body::Text(text) => wrap(&mut out, "", text, width),
+        let lines = match part {
+            Body::Table(of) => {
+                out.push_str(&table(of, most, style));
+                of.lines.len()
+            }
+            Body::Text(text) => {
+                wrap(&mut out, "", text, width);
+                1
+            }
             Body::Facts(facts) => {
-                for (name, cell) in facts {
+                for (name, cell) in facts.iter().take(most) {
                     wrap(&mut out, "", &format!("{name}: {}", cell.words("")), width);
                 }
+                facts.len()
             }
+            Body::Findings(all) => {
+                let shown = all.iter().take(most);
+                shown.for_each(|of| statement(&mut out, of, width));
+                all.len()
+            }
+        };
+        let more = lines.saturating_sub(most);
+        if more > 0 {
+            let more = words::plural(more as u64, "more line");
+            out.push_str(&format!("({more} with -v)\n"));
         }
     }
     out
 }
 
-fn table(of: &AccountTable, style: Style) -> String {
-    let words = |heading: &ColumnHeading| match heading.unit {
-        "" => heading.name.to_string(),
-        unit if unit.starts_with('/') => format!("{}{unit}", heading.name),
-        unit => format!("{} {unit}", heading.name),
+/// A claim behind the mark of its weight, and below it what belongs to it.
+pub(super) fn statement(out: &mut String, of: &Statement, width: usize) {
+    let mark = match of.weight {
+        Weight::Bad => "  - ",
+        Weight::Caution => "  ! ",
+        Weight::Good => "  + ",
+        Weight::Info => "    ",
     };
-    let names: Vec<String> = of.columns.iter().map(words).collect();
+    let claim = match of.word.as_str() {
+        "" => of.claim.clone(),
+        word => format!("{word}: {}", of.claim),
+    };
+    wrap(out, mark, &claim, width);
+    for detail in of.details.iter().filter(|detail| !detail.is_empty()) {
+        wrap(out, "      ", detail, width);
+    }
+}
+
+/// A table of at most `most` lines.
+pub(super) fn table(of: &AccountTable, most: usize, style: Style) -> String {
+    let names: Vec<String> = of.columns.iter().map(ColumnHeading::words).collect();
+    let names: Vec<String> = names.iter().map(|name| sanitize::line(name)).collect();
     let headings: Vec<&str> = names.iter().map(String::as_str).collect();
-    let cells = |line: &Vec<_>| {
+    let cells = |line: &Vec<Shown>| {
         let cells = line.iter().zip(&of.columns);
-        let cells =
-            cells.map(|(cell, heading): (&analysis::account::Shown, _)| cell.words(heading.unit));
+        let cells = cells.map(|(cell, heading)| cell.words(heading.unit));
         cells.map(|cell| sanitize::line(&cell)).collect()
     };
-    let lines = of.lines.iter().map(cells).collect();
+    let lines = of.lines.iter().take(most).map(cells).collect();
     let details = of.columns.iter().zip(&headings).rev();
     let details = details.filter(|(heading, _)| heading.role == ColumnRole::Detail);
     let victims: Vec<&str> = details.map(|(_, name)| *name).collect();
-    let (headings, lines) = fit(&headings, lines, &victims, style);
+    // What nothing limits has all columns.
+    let width = style.limit().unwrap_or(usize::MAX);
+    let (headings, lines) = fit(&headings, lines, &victims, Style { width, ..style });
     draw(&headings, lines, of.labels(), style)
 }
 
@@ -69,7 +107,7 @@ fn table(of: &AccountTable, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::output::lines::width;
-    use analysis::account::{AccountColumn, Shown, detail, figure, label};
+    use analysis::account::{AccountColumn, detail, figure, label};
 
     #[test]
     fn a_narrow_terminal_leaves_out_details_and_never_what_names_a_line() {
@@ -87,7 +125,7 @@ mod tests {
         ];
         let table = AccountTable::of([1_500_000.0], &columns).expect("a line");
         let section = Section {
-            id: "x",
+            id: "x".into(),
             title: "Each\u{1b}[2J".to_owned(),
             about: "How to read it.".to_owned(),
             body: vec![Body::Table(table)],

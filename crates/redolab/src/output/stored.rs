@@ -2,7 +2,7 @@
 
 use super::lines::wrap;
 use super::overview::{self, View};
-use super::{cells, differences, imported, lines, table};
+use super::{differences, drawing, imported, lines, table};
 use crate::store::{Entry, State};
 use measure::judgement::Answer;
 use measure::run::Run;
@@ -105,9 +105,9 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
             vec![
                 sanitize::line(line.run_id),
                 cell(line.label),
-                line.commits_per_s.map_or("-".to_owned(), cells::real),
+                line.commits_per_s.map_or("-".to_owned(), words::digits),
                 line.p99_ns
-                    .map_or("-".to_owned(), |ns| cells::real(ns as f64 / 1e6)),
+                    .map_or("-".to_owned(), |ns| words::digits(ns as f64 / 1e6)),
                 judged(line),
                 cell(
                     line.target_path
@@ -132,8 +132,8 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
         to_the_right(&mut lines, at);
     }
     let (headings, lines) = filled(&HEADINGS, lines);
-    let (headings, lines) = table::fit(&headings, lines, &DROP_FIRST, style);
-    let mut out = table::draw(&headings, lines, headings.len(), style);
+    let (headings, lines) = drawing::fit(&headings, lines, &DROP_FIRST, style);
+    let mut out = drawing::draw(&headings, lines, headings.len(), style);
     let figures = "Commits/s and p99 (log file sync) are those of the fastest row whose sessions \
                    waited. compare compares runs, runs diff their options.";
     wrap(&mut out, "", figures, style.width);

@@ -4,8 +4,6 @@
 //! Invariants: a table that would be wider than the terminal drops its least telling columns. No
 //! colour anywhere, so that there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
-pub use super::drawing::draw;
-pub(super) use super::drawing::{fit, too_wide};
 use super::lines;
 use measure::run::{Run, problems};
 use measure::words::sanitize;
@@ -85,16 +83,23 @@ impl Style {
     }
 }
 
-/// The caption: which run, where its figures come from, whether to believe them.
-#[must_use]
-pub fn caption(run: &Run) -> String {
-    let mut text = format!(
-        "Run {}  origin: {}  target: {} {}",
+/// Which run it is, and where its figures come from.
+pub(super) fn which(run: &Run) -> String {
+    let label = run.notes.label.as_deref();
+    let label = label.map_or_else(String::new, |label| format!(" {}", sanitize::line(label)));
+    format!(
+        "Run {}{label}  origin: {}  target: {} {}",
         sanitize::line(&run.run_id),
         run.origin.word(),
         sanitize::line(&run.target.kind),
         sanitize::line(&run.target.path),
-    );
+    )
+}
+
+/// The caption: which run, where its figures come from, whether to believe them.
+#[must_use]
+pub fn caption(run: &Run) -> String {
+    let mut text = which(run);
     if !run.validity.valid {
         text.push_str("\nINVALID: the figures below are wrong:");
     }

@@ -4,14 +4,13 @@
 //! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
-use super::lines::wrap;
+use super::lines::{LINE_MAX, wrap};
+use super::section;
 use super::table::Style;
-use measure::judgement::{Confidence, Finding, Need, Weight};
+use analysis::account::findings::{claim, statement};
+use measure::judgement::{Finding, Need, Weight};
 use measure::run::{Problem, Run, problems};
 use measure::words::sanitize;
-
-/// Longer lines are hard to read, however wide the terminal is.
-pub(super) const LINE_MAX: usize = 110;
 
 /// The reasons of a verdict, or a run's findings where there is none; plain facts only when
 /// `verbose`. Empty for a run without findings.
@@ -58,36 +57,32 @@ pub fn not_judged(run: &Run, style: Style) -> String {
     out
 }
 
-/// Each finding with its advice; plain facts only when `verbose`.
+/// Each finding with its advice; plain facts only when `verbose`, and then all with their ids.
 fn reasons(
     out: &mut String,
     findings: &[Finding],
     problems: &[Problem],
     (width, verbose): (usize, bool),
 ) {
-    let mut facts = 0;
-    for reason in findings {
-        let mark = match reason.weight {
-            Weight::Bad => "  - ",
-            Weight::Caution => "  ! ",
-            Weight::Good => "  + ",
-            Weight::Info if verbose => "    ",
-            Weight::Info => {
-                facts += 1;
-                continue;
+    let is_fact = |f: &&Finding| f.weight == Weight::Info;
+    for reason in findings.iter().filter(|f| verbose || !is_fact(f)) {
+        let mut of = statement(reason, false);
+        if !verbose {
+            of.claim = claim(reason);
+        }
+        of.claim = not_again(&of.claim, problems);
+        match reason.weight >= Weight::Caution {
+            true if verbose && !reason.threshold.is_empty() => {
+                let limit = format!("threshold: {} ({})", reason.threshold, reason.source);
+                of.details.push(limit);
             }
-        };
-        let claim = not_again(&claim(reason, verbose), problems);
-        wrap(out, mark, &claim, width);
-        if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
-            wrap(out, "      -> ", &reason.advice, width);
+            true => {}
+            false => of.details.clear(),
         }
-        if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
-            let limit = format!("threshold: {} ({})", reason.threshold, reason.source);
-            wrap(out, "      ", &limit, width);
-        }
+        section::statement(out, &of, width);
     }
-    if facts > 0 {
+    let facts = findings.iter().filter(is_fact).count() as u64;
+    if facts > 0 && !verbose {
         let facts = measure::words::plural(facts, "more fact");
         out.push_str(&format!("  ({facts} with -v)\n"));
     }
@@ -113,20 +108,6 @@ fn not_again(text: &str, problems: &[Problem]) -> String {
             ),
         }
     })
-}
-
-/// What is claimed, with a word where it is a suspicion, and with its id when everything is shown.
-pub(super) fn claim(reason: &Finding, verbose: bool) -> String {
-    let doubt = match reason.confidence {
-        Confidence::Low => "Suspicion: ",
-        Confidence::Medium | Confidence::High => "",
-    };
-    let id = if verbose {
-        format!(" [{}]", reason.id)
-    } else {
-        String::new()
-    };
-    format!("{doubt}{}{id}", reason.claim)
 }
 
 #[cfg(test)]

@@ -185,10 +185,14 @@ fn what_the_studies_get_wrong_is_in_every_output() {
         let found = in_json(&json, wrong);
         assert!(fits(&found), "{what} {name}: {found:?} in {files:?}");
         let text = run(&["--format", "table"]).out;
-        let line = text.lines().find(|l| {
-            let is_it = l.contains(&format!("[{what}]"));
-            is_it && wrong.claim.iter().all(|word| l.contains(word))
+        // A claim may be broken into lines; its id ends it.
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let tag = format!("[{what}]");
+        let mut claims = joined.match_indices(&tag).map(|(at, _)| {
+            let claim = joined[..at].rsplit(']').next();
+            claim.unwrap_or_default()
         });
+        let line = claims.find(|claim| wrong.claim.iter().all(|word| claim.contains(word)));
         assert!(line.is_some(), "{what} {:?}\n{text}", wrong.claim);
         let csv = run(&["--format", "csv"]).out;
         let found = in_csv(&csv, wrong);

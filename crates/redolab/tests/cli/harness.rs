@@ -150,10 +150,13 @@ impl Done {
     pub fn expect(&self, code: i32, words: &[&str]) -> &Done {
         let what = &self.what;
         let said = format!("{}{}", self.out, self.err);
+        // A sentence may be broken into lines.
+        let joined: Vec<&str> = said.split_whitespace().collect();
+        let joined = joined.join(" ");
         assert_eq!(self.code, Some(code), "{what}\n{said}");
         for word in words {
             assert!(
-                said.contains(word),
+                said.contains(word) || joined.contains(word),
                 "{what}: `{word}` was not said:\n{said}"
             );
         }

@@ -3,6 +3,7 @@
 //! None of these starts another process: between fork and exec a child would share the locks
 //! that they test. Those that do are in `tests/system`.
 
+mod account;
 mod common;
 mod corpus;
 mod decisions;

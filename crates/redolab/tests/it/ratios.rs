@@ -135,6 +135,12 @@ fn random(seed: u64) -> Comparison {
 /// A printed number with half a unit of its last digit, in units that cancel in a ratio.
 fn number(text: &str) -> Option<(f64, f64)> {
     let text = text.trim().replace('−', "-");
+    // A share is not shown as nothing or as all where it is neither.
+    match text.as_str() {
+        "> 99.9 %" => return Some((99.95, 0.05)),
+        "< 0.001 %" => return Some((0.0005, 0.0005)),
+        _ => {}
+    }
     let (digits, unit) = match text.split_once(' ') {
         Some((digits, unit)) => (digits.to_owned(), unit),
         None => (text.clone(), ""),
@@ -281,6 +287,7 @@ fn lines(text: &str, title: &str) -> Vec<Vec<String>> {
 /// A line of the matrix: the base's figure, then those of others with their changes in brackets.
 fn matrix(cells: &[&str], seen: &mut Checked) {
     for cell in &cells[4..] {
+        let cell = cell.replace('\u{a0}', " ");
         if let Some((value, change_text)) = cell.split_once(" (") {
             let shown = change_text.trim_start_matches("~ ").trim_end_matches(')');
             seen.ratio("matrix", [cells[3], value, shown], change);
@@ -291,24 +298,22 @@ fn matrix(cells: &[&str], seen: &mut Checked) {
 fn text(c: &Comparison, seen: &mut Checked) {
     for verbose in [false, true] {
         let text = comparison::text(c, Style::detect(false, None), verbose);
+        let text = text.replace('\u{a0}', " ");
+        let mut has_ratios = false;
         for line in text.lines() {
             let cells: Vec<&str> = line
                 .split("  ")
                 .map(str::trim)
                 .filter(|c| !c.is_empty())
                 .collect();
-            let metric = |at: usize| {
-                let known = |m: &&str| c.differences.iter().any(|d| d.metric == **m);
-                cells.get(at).filter(|m| known(m)).is_some()
-            };
-            let bracket = cells.get(4).is_some_and(|c| c.contains('('));
-            if cells.len() > 6 && cells[0] == "LGWR-LAT1" && metric(2) && !bracket {
-                seen.ratio("top of the text", [cells[3], cells[4], cells[5]], number);
-                seen.ratio("top of the text", [cells[3], cells[4], cells[6]], change);
-            } else if c.runs.len() > 2 && cells.len() > 4 && metric(2) {
-                matrix(&cells, seen);
-            } else if cells.len() > 4 && metric(0) {
-                seen.ratio("text", [cells[1], cells[2], cells[3]], number);
+            match cells.as_slice() {
+                ["Workload", ..] => has_ratios = cells.contains(&"Ratio"),
+                ["LGWR-LAT1", _, _, a, b, ratio, more, ..] if has_ratios => {
+                    seen.ratio("text", [a, b, ratio], number);
+                    seen.ratio("text", [a, b, more], change);
+                }
+                ["LGWR-LAT1", _, _, _, _, ..] => matrix(&cells, seen),
+                _ => {}
             }
         }
         let ratios = lines(&text, "Ratios to the base");
@@ -333,6 +338,8 @@ fn html_tables(html: &str) -> Vec<(String, Vec<Vec<String>>)> {
             }
         }
         out.replace("&amp;", "&")
+            .replace("&gt;", ">")
+            .replace("&lt;", "<")
             .replace("&#39;", "'")
             .trim()
             .to_owned()
@@ -373,8 +380,8 @@ fn html(c: &Comparison, seen: &mut Checked) {
     // The head of the page has the runs' names over the figures.
     let head = page.split("<section").next().unwrap_or_default();
     for (_, lines) in html_tables(&format!("<section{head}")) {
-        for line in lines.iter().skip(1).filter(|line| line.len() > 4) {
-            seen.ratio("head of the HTML", [&line[1], &line[2], &line[3]], change);
+        for line in lines.iter().skip(1).filter(|line| line.len() > 8) {
+            seen.ratio("head of the HTML", [&line[3], &line[4], &line[6]], change);
         }
     }
     let mut compared = 0;

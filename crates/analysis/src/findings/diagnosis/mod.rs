@@ -77,6 +77,22 @@ pub(crate) fn commit_waits(imported: &Imported) -> Vec<CommitWaits> {
     each.collect()
 }
 
+/// The mean nanoseconds and the number of log file sync and of log file parallel write, of the
+/// first report that contains both, else of the first one that contains either.
+#[allow(clippy::type_complexity, reason = "two means with their counts")]
+pub(crate) fn first_waits(imported: &Imported) -> (Option<(f64, f64)>, Option<(f64, f64)>) {
+    if let Some(both) = commit_waits(imported).first() {
+        return (Some(both.sync), Some(both.write));
+    }
+    let reports = reports(Tables(&imported.tables));
+    let known = |name: &str| {
+        let mut events = reports.iter().filter_map(|report| report.event(name));
+        let event = events.find(|event| event.waits > 0.0)?;
+        Some((event.mean_ms() * 1e6, event.waits))
+    };
+    (known(SYNC), known(WRITE))
+}
+
 /// A claim with the file that it is about.
 fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
     match report.file {

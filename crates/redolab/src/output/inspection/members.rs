@@ -1,9 +1,9 @@
 //! The members of a log beside each other, or a disk and its ring, as text for people.
 
 use crate::inspection::{InspectedMembers, InspectedRing};
-use crate::output::cells::grouped;
-use crate::output::table::{Style, draw};
-use measure::words::{sanitize, size};
+use crate::output::drawing::draw;
+use crate::output::table::Style;
+use measure::words::{count as grouped, sanitize, size};
 
 /// The members of a log.
 pub(crate) fn members(found: &InspectedMembers, style: Style) -> String {

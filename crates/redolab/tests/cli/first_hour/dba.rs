@@ -59,7 +59,7 @@ fn checks_a_device_against_production_and_answers_a_ticket() {
             "durability: unverified",
             "new-device  origin: measured",
             "Findings:",
-            "-> ",
+            "What to do: ",
             "Not judged:",
             "power loss: no power test was run",
             "redolab runs show ",

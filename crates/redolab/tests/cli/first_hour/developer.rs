@@ -66,13 +66,13 @@ fn embeds_the_log_and_compares_its_options() {
             "Round 1 of 2: inline+threads",
             "Round 2 of 2: lgwr+io_uring",
             "lgwr+io_uring against inline+threads: Too few rounds to decide.",
-            "How this was compared:",
+            "How this was compared",
         ],
     );
     // What is the same of all is said once.
     assert_eq!(done.err.matches("Will make log files").count(), 1);
-    for (row, jobs) in [("LGWR-LAT1, 1 job", "1"), ("LGWR-LAT1, 8 jobs", "8")] {
-        expect_matrix(&developer, &done.out, (row, jobs));
+    for jobs in ["1", "8"] {
+        expect_matrix(&developer, &done.out, jobs);
     }
     developer.place.expect_clean(&developer.place.target);
 
@@ -87,34 +87,28 @@ fn embeds_the_log_and_compares_its_options() {
     );
 }
 
-/// Figures by name and option, each with its change, of the tables of a row.
+/// Figures by name and option, each with its change, of the lines of a number of jobs.
 type Matrix = BTreeMap<String, BTreeMap<String, (String, Option<String>)>>;
 
-fn matrix(text: &str, row: &str) -> Matrix {
-    let below = text
-        .split_once("All runs, with the change")
-        .expect("the matrix")
-        .1;
-    let lines = below.lines().skip_while(|line| *line != row).skip(1);
+/// The matrix, whose lines are printed one below the other on a narrow terminal.
+fn matrix(text: &str, jobs: &str) -> Matrix {
+    let joined: Vec<&str> = text.split_whitespace().collect();
+    let joined = joined.join(" ");
+    let below = joined.split_once("All runs, with the change");
     let mut found = Matrix::new();
-    let (mut names, mut last) = (Vec::new(), String::new());
-    for line in lines.take_while(|line| !line.is_empty() && !line.starts_with('(')) {
-        let cells: Vec<&str> = line.split("  ").map(str::trim).collect();
-        let cells: Vec<&str> = cells.into_iter().filter(|c| !c.is_empty()).collect();
-        if line.starts_with("Figure") {
-            names = cells[1..].to_vec();
-        } else if line.starts_with(' ') {
-            // The changes of the line above, of all but the base.
-            for (name, change) in names[1..].iter().zip(&cells) {
-                let figures = found.get_mut(&last).expect("a line above");
-                figures.get_mut(*name).expect("its figure").1 = Some((*change).to_owned());
-            }
-        } else {
-            cells[0].clone_into(&mut last);
-            let figures = found.entry(last.clone()).or_default();
-            for (name, figure) in names.iter().zip(&cells[1..]) {
-                figures.insert((*name).to_owned(), ((*figure).to_owned(), None));
-            }
+    for line in below.expect("the matrix").1.split("LGWR-LAT1 Jobs: ") {
+        let Some((_, line)) = line.split_once("; ").filter(|(of, _)| *of == jobs) else {
+            continue;
+        };
+        let mut cells = line.split("; ").filter_map(|cell| cell.split_once(": "));
+        let (_, name) = cells.next().expect("its name");
+        let figures = found.entry(name.to_owned()).or_default();
+        for (option, cell) in cells.take(4) {
+            let change = cell
+                .split_once(" (")
+                .and_then(|(_, rest)| rest.split_once(')'));
+            let change = change.map(|(change, _)| change.to_owned());
+            figures.insert(option.to_owned(), (cell.to_owned(), change));
         }
     }
     found
@@ -122,11 +116,11 @@ fn matrix(text: &str, row: &str) -> Matrix {
 
 /// Each option has each figure, that of its own rounds, and each change is that of the figures
 /// beside it.
-fn expect_matrix(developer: &Terminal, text: &str, (row, jobs): (&str, &str)) {
-    let found = matrix(text, row);
-    let throughput = found.get("commit_throughput_tps");
-    let throughput = throughput.unwrap_or_else(|| panic!("{row}: {found:?}\n{text}"));
-    assert!(found.contains_key("log_file_sync.mean"), "{found:?}");
+fn expect_matrix(developer: &Terminal, text: &str, jobs: &str) {
+    let found = matrix(text, jobs);
+    let throughput = found.get("commits per second");
+    let throughput = throughput.unwrap_or_else(|| panic!("{jobs}: {found:?}\n{text}"));
+    assert!(found.contains_key("log file sync, mean"), "{found:?}");
     for figures in found.values() {
         let names: Vec<&str> = figures.keys().map(String::as_str).collect();
         let all = [
@@ -145,12 +139,12 @@ fn expect_matrix(developer: &Terminal, text: &str, (row, jobs): (&str, &str)) {
         let rounds = [1, 2].map(|round| rate(developer, &format!("{name}-{round}"), jobs));
         let mean = (rounds[0] * rounds[1]).sqrt();
         let near = (number(figure) / mean - 1.0).abs() < 0.01;
-        assert!(near, "{row}, {name}: {figure} of the rounds {rounds:?}");
+        assert!(near, "{jobs}, {name}: {figure} of the rounds {rounds:?}");
     }
     let base = number(&throughput["inline+threads"].0);
     for (name, (figure, change)) in throughput.iter().filter(|(n, _)| *n != "inline+threads") {
         let change = change.as_deref().expect("a change");
-        let percent = change.trim_matches(['(', ')', '~', ' ']).replace('−', "-");
+        let percent = change.trim_matches(['~', ' ']).replace('−', "-");
         let Some(percent) = percent.strip_suffix(" %") else {
             // A multiple, where it is a large one.
             assert!(percent.starts_with(['×', '÷']), "{change}");

@@ -4,8 +4,8 @@
 //!
 //! The message of a failure has the seed, which draws the same again.
 
-mod draw;
-mod read;
+pub mod draw;
+pub mod read;
 
 use analysis::account::columns::Columns;
 use analysis::report::{self, ReportData};
@@ -70,7 +70,7 @@ fn read_comparison<'a>(seed: u64, of: impl Fn(&'static str) -> &'a Comparison) -
         ("json", read::comparison_of_json(&json)),
         (
             "markdown",
-            read::comparison_of_markdown(&report::comparison_markdown(of("markdown")), &names),
+            read::comparison_of_text(&report::comparison_markdown(of("markdown")), &names),
         ),
         ("html", read::comparison_of_html(&html, &names)),
         ("csv", read::comparison_of_csv(&csv, &names)),

@@ -196,96 +196,58 @@ pub fn run_of_json(json: &Value) -> Answers {
     answers
 }
 
-/// A comparison's terminal text.
+/// A comparison's terminal text or Markdown: what it says of each run, of the winner and of each
+/// condition.
 pub fn comparison_of_text(text: &str, names: &[String]) -> Answers {
     let mut answers = Answers::new();
+    let all = joined(&plain(text));
     for (at, name) in names.iter().enumerate() {
-        let role = if at == 0 { "base" } else { "run " };
-        let of = text
-            .split_once(&format!("{role} {name}"))
-            .map(|(_, rest)| rest);
-        let judged = of.and_then(|rest| between(rest, "\n  verdict: ", "\n"));
+        let role = if at == 0 { "base" } else { "compared" };
+        let of = all.split_once(&format!("{name}: {role}; "));
+        let judged = of.and_then(|(_, rest)| between(rest, "; verdict: ", "; "));
         put(&mut answers, &format!("judged {at}"), judged);
-        if at > 0 {
-            let all = joined(text);
-            let head = format!("{name} against {}: ", names[0]);
-            let answer = between(&all, &head, ". Durability: ");
-            put(&mut answers, &format!("answer {at}"), answer);
-            let rest = all.split_once(&head).map_or("", |(_, rest)| rest);
-            put(
-                &mut answers,
-                &format!("both {at}"),
-                rest.split_once("Durability: ")
-                    .map(|(_, rest)| sentence(rest)),
-            );
-        }
-    }
-    let conditions = text
-        .split_once("\nConditions:\n")
-        .map_or("", |(_, rest)| rest);
-    gates(&mut answers, conditions.lines().map(str::trim));
-    answers
-}
-
-/// A comparison's Markdown.
-pub fn comparison_of_markdown(text: &str, names: &[String]) -> Answers {
-    let mut answers = Answers::new();
-    for (at, name) in names.iter().enumerate() {
-        let line = text.lines().find(|l| l.starts_with(&format!("- {name}: ")));
-        let judged = line
-            .and_then(|l| l.split_once("; verdict: "))
-            .map(|(_, rest)| rest);
-        let judged = judged.map(|j| j.split(';').next().unwrap_or(j));
-        put(&mut answers, &format!("judged {at}"), judged);
-    }
-    let lines = text
-        .lines()
-        .filter(|l| l.starts_with("**") && l.contains("Durability: "));
-    for (i, line) in lines.enumerate() {
-        let at = i + 1;
-        put(
-            &mut answers,
-            &format!("answer {at}"),
-            between(line, "**", ".**"),
-        );
-        put(
-            &mut answers,
-            &format!("both {at}"),
-            line.split_once("Durability: ")
-                .map(|(_, rest)| sentence(rest)),
-        );
-    }
-    let conditions = text
-        .split_once("\n**Conditions**\n")
-        .map_or("", |(_, rest)| rest);
-    let conditions = conditions.lines().filter_map(|l| l.strip_prefix("- "));
-    gates(&mut answers, conditions);
-    answers
-}
-
-/// A comparison's report.
-pub fn comparison_of_html(html: &str, names: &[String]) -> Answers {
-    let mut answers = Answers::new();
-    let runs = between(html, "id=\"runs\"", "</table>").unwrap_or_default();
-    for at in 0..names.len() {
-        let judged = runs
-            .split("verdict: ")
-            .nth(at + 1)
-            .and_then(|r| r.split('<').next());
-        put(&mut answers, &format!("judged {at}"), judged);
-    }
-    for (i, banner) in html.split("<div class=\"banner ").skip(1).enumerate() {
-        let at = i + 1;
-        let answer = between(banner, "<p class=\"a\">", "</p>");
-        let answer = answer.map(|a| a.split_once(&format!("{}: ", names[0])).map_or(a, |s| s.1));
+        let head = format!("{name} against {}: ", names[0]);
+        let Some((_, rest)) = all.split_once(&head).filter(|_| at > 0) else {
+            continue;
+        };
+        let answer = rest.split_once(". Durability: ").map(|(answer, _)| answer);
         put(&mut answers, &format!("answer {at}"), answer);
-        let both = banner.split("Durability: ").nth(1).map(sentence);
+        let both = rest.split_once("Durability: ");
+        let both = both.map(|(_, rest)| sentence(rest));
         put(&mut answers, &format!("both {at}"), both);
     }
-    let list = between(html, "id=\"conditions\"", "</section>").unwrap_or_default();
-    for (at, item) in list.split("<span class=\"w ").skip(1).enumerate() {
-        let word = between(item, ">", "</span>").and_then(|w| w.split_once(' '));
-        put(&mut answers, &format!("gate {at}"), word.map(|w| w.1));
+    let gates = all.rsplit_once("Conditions").map_or("", |(_, gates)| gates);
+    let words = ["BREACHED", "UNDETERMINED", "not breached"];
+    let found = words.iter().flat_map(|word| gates.match_indices(word));
+    let mut found: Vec<(usize, &str)> = found.collect();
+    found.sort_unstable();
+    for (at, (_, word)) in found.into_iter().enumerate() {
+        put(&mut answers, &format!("gate {at}"), Some(word));
+    }
+    answers
+}
+
+/// A comparison's report; of two runs the winner is in a banner.
+pub fn comparison_of_html(html: &str, names: &[String]) -> Answers {
+    let text_of = |html: &str| {
+        let html = html.replace("</dt><dd>", ": ");
+        let parts = html
+            .split('<')
+            .map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+        parts.collect::<Vec<&str>>().join(" ")
+    };
+    let page = html.split("<header>").nth(1).unwrap_or_default();
+    let conditions = between(html, "id=\"conditions\"", "</section>").unwrap_or_default();
+    let all = format!("{} Conditions {}", text_of(page), text_of(conditions));
+    let mut answers = comparison_of_text(&all, names);
+    if let Some((_, banner)) = html.split_once("<div class=\"banner ") {
+        put(
+            &mut answers,
+            "answer 1",
+            between(banner, "<p class=\"a\">", "</p>"),
+        );
+        let both = banner.split("Durability: ").nth(1).map(sentence);
+        put(&mut answers, "both 1", both);
     }
     answers
 }
@@ -370,12 +332,4 @@ pub fn comparison_of_csv(bytes: &[u8], names: &[String]) -> Answers {
         }
     }
     answers
-}
-
-/// The state of each line `state: condition: figures`.
-fn gates<'a>(answers: &mut Answers, lines: impl Iterator<Item = &'a str>) {
-    let lines = lines.filter(|l| l.contains(": "));
-    for (at, line) in lines.enumerate() {
-        put(answers, &format!("gate {at}"), line.split(": ").next());
-    }
 }
