@@ -49,7 +49,7 @@ users() {
             pids+=($!)
         done
     else
-        "$redolab" tprocc run --url "$url" --users 4 --ramp-up 1s --time "$2s" -q --store "$home/store" \
+        "$redolab" run --workload tproc-c --on "$url" --jobs 4 --warmup 1s --time "$2s" -q --store "$home/store" \
             >"$home/out" 2>&1 &
         pids+=($!)
     fi

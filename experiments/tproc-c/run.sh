@@ -59,7 +59,7 @@ for product in $products; do
     "$redolab" tprocc drop --url "$url" >/dev/null
     echo "$product,load_1,1,,,$(loaded 1)"
     for run in $(seq "$runs"); do
-        "$redolab" tprocc run --url "$url" --users 4 --ramp-up 10s --time "${seconds}s" --seed "$run" -q \
+        "$redolab" run --workload tproc-c --on "$url" --jobs 4 --warmup 10s --time "${seconds}s" --seed "$run" -q \
             --store "$home/store" --format json >"$home/out.json"
         python3 - "$home/out.json" "$product,run,$run" <<'PY'
 import json, sys

@@ -4,7 +4,7 @@
 
 use crate::findings::BUCKET;
 use crate::format;
-use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of, write_of};
+use crate::rows::{commit_wait_of, fastest, judged_rows, write_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.
@@ -183,9 +183,9 @@ pub(crate) fn p99_unknown(row: &Row) -> Option<&'static str> {
     }
 }
 
-/// Why it is not known of some row of [`COMMITS`] whether it keeps a bound.
+/// Why it is not known of some row that is judged whether it keeps a bound.
 pub(crate) fn why_open(run: &Run, bound_ns: u64) -> Option<&'static str> {
-    let rows = rows_of(run, COMMITS).into_iter();
+    let rows = judged_rows(run).into_iter();
     let mut open = rows.filter(|row| keeps(row, bound_ns).is_none());
     open.find_map(p99_unknown)
 }
@@ -204,9 +204,9 @@ pub(crate) fn keeps(row: &Row, bound_ns: u64) -> Option<bool> {
     }
 }
 
-/// The LGWR-LAT1 row with the highest rate of commits, within the bound where there is one.
+/// The row with the highest rate of commits, within the bound where there is one.
 pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
-    rows_of(run, COMMITS)
+    judged_rows(run)
         .into_iter()
         .filter(|r| bound_ns.is_none_or(|b| keeps(r, b) == Some(true)))
         .filter_map(|r| Some((r, r.commit_throughput_tps.filter(|tps| *tps > 0.0)?)))

@@ -71,6 +71,16 @@ pub(crate) fn redo_mbps(row: &Row) -> Option<f64> {
 /// The workload that commit rates are judged by: the smallest transactions of study 003.
 pub(crate) const COMMITS: &str = "LGWR-LAT1";
 
+/// The rows that commit rates are judged by, in ascending number of jobs: of a run without
+/// [`COMMITS`] for which a need was stated, those of its first workload.
+pub(crate) fn judged_rows(run: &Run) -> Vec<&Row> {
+    let rows = rows_of(run, COMMITS);
+    match run.rows.first() {
+        Some(first) if rows.is_empty() && run.need.is_stated() => rows_of(run, &first.workload),
+        _ => rows,
+    }
+}
+
 /// Whether a row's transactions wait: by what was recorded, else by the workload's definition.
 pub(crate) fn waits(row: &Row) -> bool {
     match sync_of(row) {

@@ -13,7 +13,7 @@ use crate::findings::{
     BUCKET, DECLARED, FAST_FLUSH, FindingAxis, LOSS_PER_CUT, REFUTED, SHOWN_CUTS, TESTED, axis,
     declarers,
 };
-use crate::rows::{COMMITS, rows_of};
+use crate::rows::{judged_rows, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::{
     Answer, Durability, Finding, Need, NeedQuantity, Performance, Scope, Verdict, Weight,
@@ -81,7 +81,7 @@ pub const EXIT_NO: u8 = 3;
 /// is undetermined.
 pub const EXIT_UNDETERMINED: u8 = 4;
 
-/// How `check` ends: as the verdict says. An invalid run ends as in every command, whatever its
+/// How a command that judges ends: as the verdict says. An invalid run ends as in every command, whatever its
 /// verdict is. Where `strict`, a conditional yes is a no.
 #[must_use]
 pub fn exit_code(run: &Run, strict: bool) -> u8 {
@@ -162,11 +162,7 @@ fn unjudged_needs(run: &Run, findings: &[Finding], need: &Need) -> Vec<String> {
 }
 
 fn performance(findings: &[Finding], need: &Need, unjudged: &[String]) -> Performance {
-    let is_stated = need.commit_rate.is_some()
-        || need.redo_bytes_per_s.is_some()
-        || need.p99_ns.is_some()
-        || !need.production.is_empty();
-    if !is_stated {
+    if !need.is_stated() {
         return Performance::NoNeedStated;
     }
     let worst = findings
@@ -335,7 +331,7 @@ fn summary(
             let why = first(FindingAxis::Validity, Weight::Caution)
                 .or_else(|| fast.map(|f| f.claim.trim_end_matches('.').to_owned()))
                 .or_else(sustained)
-                .unwrap_or_else(|| match rows_of(run, COMMITS).is_empty() {
+                .unwrap_or_else(|| match judged_rows(run).is_empty() {
                     true => "the figures that the need refers to were not measured".to_owned(),
                     false => "the run does not allow an answer".to_owned(),
                 });

@@ -257,6 +257,15 @@ pub struct Need {
 }
 
 impl Need {
+    /// Whether commits are judged against it.
+    #[must_use]
+    pub fn is_stated(&self) -> bool {
+        self.commit_rate.is_some()
+            || self.redo_bytes_per_s.is_some()
+            || self.p99_ns.is_some()
+            || !self.production.is_empty()
+    }
+
     /// Whether it was taken from evidence of a production system.
     #[must_use]
     pub fn is_of_production(&self) -> bool {

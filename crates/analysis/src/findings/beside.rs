@@ -10,7 +10,7 @@ use super::production::in_words;
 use super::{Bad, Caution, Good, catalogue};
 use crate::envelope::p99_unknown;
 use crate::format;
-use crate::rows::{COMMITS, commit_wait_of, name_of, rows_of, sync_of, write_of};
+use crate::rows::{commit_wait_of, judged_rows, name_of, sync_of, write_of};
 use crate::thresholds::Thresholds;
 use measure::WaitEvent;
 use measure::judgement::{Need, ProductionWait, Weight};
@@ -22,7 +22,7 @@ use measure::run::{Row, Run, WaitStats};
 fn load<'a>(run: &'a Run, need: &Need) -> Option<&'a Row> {
     let mean = |row: &&Row| commit_wait_of(row).map_or(f64::INFINITY, |w| w.mean_ns);
     let rate = |row: &&Row| row.commit_throughput_tps.unwrap_or(0.0);
-    let mut rows = rows_of(run, COMMITS);
+    let mut rows = judged_rows(run);
     rows.retain(|row| commit_wait_of(row).is_some() || written(row).is_some());
     let reaching = rows
         .iter()

@@ -6,7 +6,7 @@ use super::note::Note;
 use super::space::amplification_factor;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
-use crate::rows::{COMMITS, fastest, name_of, rows_of};
+use crate::rows::{fastest, judged_rows, name_of};
 use crate::thresholds::{Limit, Thresholds};
 use measure::run::{Row, Run};
 
@@ -93,7 +93,7 @@ fn load(run: &Run) -> Option<Load<'_>> {
     }
     let commits = run.need.commit_rate.and_then(|rate| {
         let enough = |r: &&Row| r.commit_throughput_tps >= Some(rate) && r.commits > Some(0);
-        let rows = rows_of(run, COMMITS);
+        let rows = judged_rows(run);
         // The row that is least beyond the need has the padding of its groups.
         let row = rows
             .iter()

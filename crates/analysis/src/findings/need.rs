@@ -8,7 +8,7 @@ use super::sustained::{Sustained, sustained};
 use super::{Bad, Caution, Good};
 use crate::envelope::{best_commits, keeps};
 use crate::format;
-use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
+use crate::rows::{COMMITS, commit_wait_of, fastest, judged_rows};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::Run;
@@ -78,7 +78,8 @@ fn margin_text(headroom_pct: f64) -> String {
 }
 
 fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: &mut Vec<Note>) {
-    let rows = rows_of(run, COMMITS);
+    let rows = judged_rows(run);
+    let workload = rows.first().map_or(COMMITS, |row| row.workload.as_str());
     let bucket = bucket::of(run, t);
     // Where no wait is known, nothing is known of a bound on waits.
     let waited = rows.iter().any(|r| commit_wait_of(r).is_some());
@@ -123,7 +124,8 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
     let burst_tps = of_soak.map_or(burst_tps, |b| {
         Some(b.burst.commits.max(burst_tps.unwrap_or(0.0)))
     });
-    let reached = reached(bucket.is_some(), (best, burst_tps), &at);
+    let of = bucket.is_none().then_some(workload);
+    let reached = reached(of, (best, burst_tps), &at);
     let best = best.map_or(0.0, |b| b.0);
     let margin = headroom(best, need);
     let (weight, words, advice) = weigh(margin, t);
@@ -149,26 +151,27 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
     );
 }
 
-/// The rate of commits that was reached with so many jobs, and what before a burst ended.
+/// The rate of commits that was reached with so many jobs, and what before a burst ended; of a
+/// workload, or sustained by a soak.
 fn reached(
-    is_sustained: bool,
+    workload: Option<&str>,
     (best, in_burst): (Option<(f64, u32)>, Option<f64>),
     at: &str,
 ) -> String {
     let best_tps = best.map(|(tps, _)| tps);
     let best = best.map(|(tps, jobs)| (format::digits(tps), format::jobs(jobs)));
     let in_burst = in_burst.filter(|burst| best_tps.is_none_or(|best| *burst > best));
-    match (is_sustained, best) {
-        (true, Some((rate, jobs))) => format!(
+    match (workload, best) {
+        (None, Some((rate, jobs))) => format!(
             "after the burst the soak sustained {rate}{at} with {jobs}{}",
             before(in_burst)
         ),
-        (true, None) => format!(
+        (None, None) => format!(
             "no load that ran after the burst kept its commits{at}{}",
             before(in_burst)
         ),
-        (false, Some((rate, jobs))) => format!("{COMMITS} reached {rate}{at} with {jobs}"),
-        (false, None) => format!("no row of {COMMITS} ran{at}"),
+        (Some(name), Some((rate, jobs))) => format!("{name} reached {rate}{at} with {jobs}"),
+        (Some(name), None) => format!("no row of {name} ran{at}"),
     }
 }
 
@@ -232,7 +235,8 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
 
 fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
     let bucket = bucket::of(run, t);
-    let mut rows = rows_of(run, COMMITS);
+    let mut rows = judged_rows(run);
+    let workload = rows.first().map_or(COMMITS, |row| row.workload.as_str());
     rows.retain(|row| commit_wait_of(row).is_some());
     if rows.is_empty() && bucket.is_none() {
         return;
@@ -264,7 +268,7 @@ fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
     let lowest = match (&bucket, shown(in_burst)) {
         (Some(_), Some(burst)) => format!("the lowest after the burst is {seen} ({burst} before)"),
         (Some(_), None) => format!("the lowest after the burst is {seen}"),
-        (None, _) => format!("the lowest of {COMMITS} is {seen}"),
+        (None, _) => format!("the lowest of {workload} is {seen}"),
     };
     notes.push(
         Note::of(

@@ -9,7 +9,7 @@ use super::values::{self, CpuList, Ladder, LogChoice, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};
-use crate::experiment::plan::LogPlan;
+use crate::experiment::plan::{LogPlan, MeasurementPlan};
 use crate::output::file::{self, Audience, Inputs};
 use crate::output::lines::tell;
 use crate::output::overview::View;
@@ -420,12 +420,17 @@ impl SessionArgs {
     /// # Errors
     /// More jobs than sessions can be.
     pub(crate) fn jobs(&self, ladder: &Ladder) -> Result<Vec<u32>, CommandError> {
-        let most = match self.api()? {
-            CommitApi::Sync => ladder::MAX_JOBS,
-            CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
-        };
+        let most = most_jobs(self.api()?);
         let refused = |e| CommandError::usage(format!("--{e}"));
         ladder.jobs(most).map_err(refused)
+    }
+}
+
+/// Sessions at most.
+pub(crate) fn most_jobs(api: CommitApi) -> u32 {
+    match api {
+        CommitApi::Sync => ladder::MAX_JOBS,
+        CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
     }
 }
 
@@ -452,6 +457,19 @@ pub(crate) struct SafetyArgs {
     /// standard error are a terminal
     #[arg(short, long, help_heading = "Safety")]
     pub(crate) yes: bool,
+}
+
+impl SafetyArgs {
+    /// A plan within these limits, of nothing yet.
+    pub(crate) fn plan(&self) -> MeasurementPlan {
+        MeasurementPlan {
+            command: command_line(),
+            max_write_bytes: self.max_write,
+            allow_busy: self.allow_busy,
+            dry_run: self.dry_run,
+            ..MeasurementPlan::default()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod stored;
 
 use super::common::{Format, command_line};
 use super::members::MemberArgs;
+use super::need::CutsBoundArgs;
 use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
@@ -134,11 +135,13 @@ pub(crate) struct CompareArgs {
     tags: TagArgs,
     #[command(flatten)]
     options: RunOptions,
+    #[command(flatten)]
+    bound: CutsBoundArgs,
 }
 
 pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let options = options(args)?;
-    let output = &args.options.output;
+    let output = &args.options.measure.output;
     if !args.factor.is_empty() {
         return by_factors(args);
     }
@@ -153,7 +156,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     let named = args.runs.iter().map(String::as_str).chain(labelled);
     named.for_each(|run| output.reads(run.as_ref()));
     let comparison = if args.on.is_empty() {
-        let store = args.options.store.open()?;
+        let store = args.options.measure.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
         if args.report.is_some() && !args.label.is_empty() {
@@ -171,6 +174,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
             members: &args.members,
             rounds: args.rounds,
             own_back_ends: args.own_back_ends,
+            bound: &args.bound,
             report: args.report.as_deref(),
             notes: args.tags.notes(label_of_runs(&args.label)?)?,
         };
@@ -181,7 +185,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     };
     show(args, &comparison)?;
     if let Some(path) = &args.report {
-        let store = args.options.store.open()?;
+        let store = args.options.measure.store.open()?;
         output.spares(&store);
         let html = report::comparison(&store, &comparison);
         output.write_report(path, &html, audience(&comparison))?;
@@ -205,7 +209,7 @@ fn label_of_runs(labels: &[String]) -> Result<Option<String>, CommandError> {
 }
 
 fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
-    let output = &args.options.output;
+    let output = &args.options.measure.output;
     let sources = args.cell.iter().filter_map(|c| c.split_once('='));
     let names = sources
         .map(|(_, name)| name)
@@ -230,7 +234,7 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn style(args: &CompareArgs) -> table::Style {
-    table::Style::of_output(args.options.output.output.as_deref())
+    table::Style::of_output(args.options.measure.output.output.as_deref())
 }
 
 fn no_such_format() -> CommandError {
@@ -239,7 +243,7 @@ fn no_such_format() -> CommandError {
 }
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
-    let format = args.options.output.format;
+    let format = args.options.measure.output.format;
     if matches!(format, Format::FioJson | Format::Openmetrics) {
         // Before anything is measured.
         return Err(no_such_format());
@@ -270,7 +274,7 @@ fn options(args: &CompareArgs) -> Result<Options, CommandError> {
 }
 
 fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
-    let output = &args.options.output;
+    let output = &args.options.measure.output;
     let failed = |e: String| CommandError::failed(format!("formatting the result: {e}"));
     let mut bytes = Vec::new();
     match output.format {

@@ -1,12 +1,11 @@
 //! `redolab check --explain-latency`: study 000's experiment, from the options to its plan, and the
 //! result as text.
 
-use super::check::{CheckArgs, target};
-use super::common::command_line;
-use super::console::Terminal;
+use super::check::CheckArgs;
+use super::measured::report_place;
 use super::{CommandError, ended};
 use crate::experiment::conduct_explained;
-use crate::experiment::plan::{ExplainPlan, JudgementPlan, LogPlan, MeasurementPlan};
+use crate::experiment::plan::{ExperimentPlan, ExplainPlan, LogPlan, MeasurementPlan};
 use crate::experiment::row::Spec;
 use crate::observe::machine;
 use crate::output::{section, table, verdict};
@@ -40,52 +39,37 @@ const NOWAIT_BATCH: CommitMode = CommitMode {
 /// Measures, and prints what a commit waits for.
 pub(super) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = plan(args)?;
-    let store = args.store.open_to_store()?;
-    args.need.spared(&args.output);
-    args.output.check_beside(&store)?;
-    let report = args.report_to(&store);
-    args.check_report(report.as_ref())?;
-    let terminal = Terminal::new(&args.output, report)?.agreeing(args.safety.yes);
+    let (command, output) = (args.command(), &args.measure.output);
+    let store = command.store()?;
+    let terminal = command.terminal(&store)?;
     let Some(run) = conduct_explained(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let verbose = args.output.verbose;
-    args.output
-        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
+    output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;
     terminal.reported()?;
     Ok(ended(&run, true))
 }
 
 fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
-    let log = args.places.log(args.log.plan()?)?;
-    let rows = rows(args, &log, machine::usable_cpus())?;
+    let log = args.measure.log.plan()?;
+    let measured = MeasurementPlan {
+        rows: rows(args, &log, machine::usable_cpus())?,
+        log,
+        ..args.measure.safety.plan()
+    };
+    let ExperimentPlan { target, measured } =
+        (args.judged).plan(measured, None, &args.measure.safety)?;
     Ok(ExplainPlan {
-        target: target(args)?,
+        target,
         rounds: if args.quick { QUICK_ROUNDS } else { ROUNDS },
-        measured: MeasurementPlan {
-            command: command_line(),
-            log,
-            rows,
-            floor: None,
-            events: false,
-            max_write_bytes: args.safety.max_write,
-            allow_busy: args.safety.allow_busy,
-            dry_run: args.safety.dry_run,
-            judgement: JudgementPlan {
-                need: args.need.need(),
-                declared: args.need.declared(),
-                thresholds: args.need.thresholds()?,
-                not_judged: Vec::new(),
-            },
-            notes: args.notes.notes()?,
-        },
+        measured,
     })
 }
 
 /// The conditions, the base first: WAIT IMMEDIATE as the options have it, NOWAIT BATCH, one busy
 /// thread fewer than processors and twice as many, and the other ways of waiting.
 fn rows(args: &CheckArgs, log: &LogPlan, processors: u32) -> Result<Vec<Spec>, CommandError> {
-    let jobs = jobs(args)?;
+    let (jobs, given) = (jobs(args)?, &args.measure);
     let (time, warmup) = match args.quick {
         true => (QUICK_TIME, QUICK_WARMUP),
         false => (TIME, WARMUP),
@@ -97,8 +81,8 @@ fn rows(args: &CheckArgs, log: &LogPlan, processors: u32) -> Result<Vec<Spec>, C
         ..waits.clone()
     };
     let row = |workload: &Workload, commit_write: &str, way: LogFileSync, busy_threads| Spec {
-        payload: args.load.payload(),
-        max_redo_bytes: args.time.map_or(ROW_BYTES, |_| u64::MAX),
+        payload: given.load.payload(),
+        max_redo_bytes: given.time.map_or(ROW_BYTES, |_| u64::MAX),
         condition: Some(RowCondition {
             commit_write: commit_write.to_owned(),
             log_file_sync: way.name().to_owned(),
@@ -108,8 +92,8 @@ fn rows(args: &CheckArgs, log: &LogPlan, processors: u32) -> Result<Vec<Spec>, C
         ..Spec::closed(
             workload.clone(),
             jobs,
-            args.time.unwrap_or(time),
-            args.warmup.unwrap_or(warmup),
+            given.time.unwrap_or(time),
+            given.warmup.unwrap_or(warmup),
         )
     };
     let base = log.log_file_sync;
@@ -134,10 +118,10 @@ fn rows(args: &CheckArgs, log: &LogPlan, processors: u32) -> Result<Vec<Spec>, C
 }
 
 fn jobs(args: &CheckArgs) -> Result<u32, CommandError> {
-    let Some(ladder) = &args.jobs else {
+    let Some(ladder) = &args.measure.jobs else {
         return Ok(JOBS);
     };
-    match args.sessions.jobs(ladder)?.as_slice() {
+    match args.measure.sessions.jobs(ladder)?.as_slice() {
         [jobs] => Ok(*jobs),
         many => Err(CommandError::usage(format!(
             "--jobs: --explain-latency measures one number of jobs, and {} were named",
@@ -151,8 +135,18 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let sections = [account::explained_latency(run), account::slow_writes(run)];
     out.push_str(&format!("\n{}", section::texts(sections, style, verbose)));
     out.push_str(&format!("\n{}", verdict::findings(run, style, verbose)));
-    out.push_str(&super::check::places(run));
+    out.push_str(&places(run));
     out
+}
+
+/// Where the report of a run is, and the run itself.
+fn places(run: &Run) -> String {
+    format!(
+        "\n{}Run:    {} (redolab runs show {})\n",
+        report_place(run),
+        run.run_id,
+        run.run_id
+    )
 }
 
 #[cfg(test)]
@@ -169,7 +163,7 @@ mod tests {
     fn conditions(words: &[&str], processors: u32) -> Result<Vec<String>, CommandError> {
         let words = [&["check", "--explain-latency"], words].concat();
         let args = Options::try_parse_from(words).expect("options").check;
-        let log = args.log.plan()?;
+        let log = args.measure.log.plan()?;
         let rows = rows(&args, &log, processors)?;
         let shown = |spec: &Spec| {
             let c = spec.condition.as_ref().expect("each has one");

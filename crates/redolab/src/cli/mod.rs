@@ -25,6 +25,7 @@ mod import;
 mod inspect;
 mod loads;
 mod matrix;
+mod measured;
 mod members;
 mod need;
 mod notes;
@@ -103,12 +104,12 @@ Only check turns a verdict into an exit code.";
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Judge whether a device is suitable for a redo log: identify, probe, run, judge, report
-    Check(check::CheckArgs),
+    Check(Box<check::CheckArgs>),
     /// Run one workload on one target
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Compare stored runs, or measure targets in interleaved rounds and compare them
     Compare(Box<compare::CompareArgs>),
-    /// Load and run TPROC-C, the transactions of an order entry, on a database server
+    /// Load, check and drop the tables of TPROC-C, which `run --workload tproc-c` runs
     Tprocc(tproc_c::TprocCArgs),
     /// Measure the floor of the device: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
@@ -173,7 +174,7 @@ pub fn run_command(
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
         Command::Compare(args) => compare::main(&args, drivers),
-        Command::Tprocc(args) => tproc_c::main(&args, drivers),
+        Command::Tprocc(args) => tproc_c::main(&args),
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Collect(args) => collect::main(&args),

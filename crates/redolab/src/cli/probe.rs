@@ -1,20 +1,17 @@
 //! `redolab probe`: the device's floor, without a log in the way.
 
-use super::common::{OutputArgs, SafetyArgs, command_line};
+use super::common::{OutputArgs, SafetyArgs};
 use super::console::Terminal;
 use super::stored::StoreArgs;
 use super::values;
 use super::{CommandError, ended};
 use crate::experiment::conduct;
-use crate::experiment::plan::{
-    ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, LogPlan, MeasurementPlan,
-};
+use crate::experiment::plan::{ExperimentPlan, FloorExtent, FloorPlan, MeasurementPlan};
 use crate::output::{section, table, verdict};
 use analysis::account;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::RunNotes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,20 +40,12 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     let plan = ExperimentPlan {
         target: args.safety.target(&args.path)?,
         measured: MeasurementPlan {
-            command: command_line(),
-            log: LogPlan::default(),
-            rows: Vec::new(),
             floor: Some(FloorPlan {
                 extent: FloorExtent::Full,
                 time: args.time,
                 placement: Nanos(args.time.0.saturating_mul(PLACEMENT_TIMES)),
             }),
-            events: false,
-            max_write_bytes: args.safety.max_write,
-            allow_busy: args.safety.allow_busy,
-            dry_run: args.safety.dry_run,
-            judgement: JudgementPlan::default(),
-            notes: RunNotes::default(),
+            ..args.safety.plan()
         },
     };
     let store = args.store.open_to_store()?;

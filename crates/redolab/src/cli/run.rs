@@ -1,156 +1,136 @@
 //! `redolab run`: one workload on one target.
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, command_line};
-use super::console::Terminal;
-use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::CommandError;
+use super::loads::{OPEN_JOBS, SOAK_JOBS};
+use super::measured::{JudgedArgs, JudgedCommand, MeasureArgs};
 use super::need::CutsBoundArgs;
-use super::notes::NotesArgs;
-use super::stored::{EventArgs, StoreArgs};
-use super::targets::{DriverArgs, PlacesArgs};
-use super::values::{self, Ladder, NodesChoice, SweepSizes};
-use super::{CommandError, ended};
-use crate::experiment::ladder;
-use crate::experiment::load::CommitApi;
+use super::tproc_c::TprocCWorkloadArgs;
+use super::values::{self, SweepSizes};
+use crate::experiment::fits;
 use crate::experiment::plan::{
     ExperimentPlan, JudgementPlan, LogPlan, MeasurementPlan, PlannedTarget,
 };
 use crate::experiment::row::Spec;
-use crate::experiment::{conduct, fits};
-use crate::output::overview;
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
-use measure::run::RunNotes;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
-    CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, Workload, sizes,
+    CommitMode, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS, TPROC_C_NOTICE,
+    Workload, sizes,
 };
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Workloads (study 003): LGWR-LAT1 (1.95 kB of redo per transaction), LGWR-LAT25 (26.3 kB), \
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).
 storm (study 004): 20 sessions with 200,000 commits each, of LGWR-LAT1's redo.
 size-sweep (study 002): from 1 kB to 16 MB of redo before the commit (--sizes), in records of 8 \
 kB, across the flush threshold of 1 MB. Unlike the study, it has no archiving and no flash log.
+tproc-c: the transactions of an order entry on a database server, with --jobs users. It is derived \
+from the TPC-C benchmark and does not comply with it: its results are not comparable with published \
+TPC-C results. `redolab tprocc load` makes its tables, except on a private server (--driver).
 
 Loops are closed. --rate makes an open loop: each latency then counts from the time when its \
 commit was due.
 
+With a need (--commit-rate, --redo-rate, --p99, --need-from) or --strict the verdict is the exit \
+code, as of check: 0 yes or conditional, 3 no, 4 undetermined.
+
   redolab run /u02 --jobs 1,8,32
+  redolab run /u02 --nodes 2 --commit-rate 5000 --p99 2ms
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
-  redolab run --workload LGWR-THR --nodes 2 --jobs 1,8
+  redolab run --workload tproc-c --driver postgres --on /u01 --warehouses 10 --jobs 1,4,16
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
-    /// A directory on the device, a raw block device (which needs --destroy), or the address of a
-    /// database server (postgres://user@host/database, mariadb://user@host/database) [default: .]
-    #[arg(value_name = "PATH", group = "path")]
-    place: Option<PathBuf>,
-    /// The same as PATH
-    #[arg(long, value_name = "PATH", group = "path")]
-    on: Option<PathBuf>,
-    /// Run on the null device, to measure redolab's own overhead
-    #[arg(long, conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"])]
-    null: bool,
     #[command(flatten)]
-    places: PlacesArgs,
-    /// Number of redo logs that are measured together, each with its own log writer and --jobs
-    /// sessions, below the target; or the directory of each, such as /u01,/u02. A row has the sums
-    /// of all, and a table the figures of each [default: 1]
+    judged: JudgedArgs,
+    /// Run on the null device, to measure redolab's own overhead
     #[arg(
         long,
-        value_name = "N|PATHS",
-        help_heading = "The log",
-        conflicts_with_all = ["stripe", "members", "destroy", "driver", "events"]
+        help_heading = "Target",
+        conflicts_with_all = ["path", "destroy", "driver", "stripe", "members"]
     )]
-    nodes: Option<NodesChoice>,
-    #[command(flatten)]
-    driver: DriverArgs,
-    #[command(flatten)]
-    events: EventArgs,
-    #[command(flatten)]
-    notes: NotesArgs,
+    null: bool,
     #[command(flatten)]
     options: RunOptions,
+    #[command(flatten)]
+    tproc_c: TprocCWorkloadArgs,
 }
 
 /// What is run, and how; where is for others to say.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125, LGWR-THR, storm or size-sweep
+    /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125, LGWR-THR, storm, size-sweep or tproc-c (--help explains
+    /// them)
     #[arg(
         short,
         long,
         value_name = "NAME",
         default_value = "LGWR-LAT1",
+        help_heading = "Load",
+        hide_possible_values = true,
         value_parser = values::workload()
     )]
     workload: Workload,
-    /// Numbers of jobs, such as 1,8,32 or 2..64 (doubling) or 2..64+2 (steps of 2) [default:
-    /// 1,2,8,32,64; compare 1,8,32; storm 20, size-sweep 1, --rate 32, --soak 8]
-    #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
-    jobs: Option<Ladder>,
-    /// Measured time of each row, such as 30s [default: 10s; compare 2s]
-    #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
-    time: Option<Nanos>,
-    /// Warm-up time before each row, not measured, such as 500ms; 0 for none [default: 2s; compare
-    /// 500ms]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    warmup: Option<Nanos>,
     /// End each row after this many commits of each session, such as 5000 or 200k, instead of after
     /// a time [default of storm: 200000]
     #[arg(
         long,
         value_name = "N",
+        help_heading = "Load",
         value_parser = parse_count,
-        conflicts_with_all = ["time", "rate"]
+        conflicts_with_all = ["time", "rate", "soak"]
     )]
     commits: Option<u64>,
-    /// Run for a long time, such as 45m, instead of --time: the run reports its progress at
-    /// intervals and keeps at most 1200 intervals
-    #[arg(
-        long,
-        value_name = "TIME",
-        conflicts_with_all = ["time", "commits"],
-        value_parser = values::soak_time
-    )]
-    soak: Option<Nanos>,
     /// Redo per transaction in a size-sweep, such as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
     /// (steps of 64k) [default: 1k..16M]
-    #[arg(long, value_name = "SIZES", value_parser = SweepSizes::read)]
+    #[arg(
+        long,
+        value_name = "SIZES",
+        help_heading = "Load",
+        hide_short_help = true,
+        value_parser = SweepSizes::read
+    )]
     sizes: Option<SweepSizes>,
     /// Number of records into which the redo of a transaction is divided [default: 1; size-sweep:
     /// one per 8 kB]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Load", hide_short_help = true)]
     records: Option<u32>,
     /// COMMIT WRITE mode: wait-immediate, wait-batch, nowait-immediate, nowait-batch
-    #[arg(long, value_name = "MODE", value_parser = values::commit_write())]
+    #[arg(
+        long,
+        value_name = "MODE",
+        help_heading = "Load",
+        hide_possible_values = true,
+        value_parser = values::commit_write()
+    )]
     commit_write: Option<CommitMode>,
     /// Time of CPU work before each commit, such as 50us
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0",
+        help_heading = "Load",
+        hide_short_help = true,
+        value_parser = parse_duration
+    )]
     cpu_per_txn: Nanos,
-    /// Seed of the random payload and of the random arrivals
-    #[arg(long, value_name = "N", default_value = "1")]
+    /// Seed of the random payload, of the random arrivals and of the users of tproc-c
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        help_heading = "Load",
+        hide_short_help = true
+    )]
     seed: u64,
     #[command(flatten)]
-    load: LoadArgs,
-    #[command(flatten)]
-    sessions: SessionArgs,
-    #[command(flatten)]
-    log: LogArgs,
-    #[command(flatten)]
-    pub(super) safety: SafetyArgs,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-    #[command(flatten)]
-    pub(super) store: StoreArgs,
-    #[command(flatten)]
-    bound: CutsBoundArgs,
+    pub(super) measure: MeasureArgs,
 }
 
 /// What is measured where the options do not say it.
@@ -168,6 +148,13 @@ impl Unnamed {
         time: Nanos::from_secs(10),
         warmup: Nanos::from_secs(2),
         jobs: &DEFAULT_JOBS,
+        row_bytes: u64::MAX,
+    };
+    /// Of TPROC-C.
+    const TPROC_C: Unnamed = Unnamed {
+        time: Nanos::from_secs(300),
+        warmup: Nanos::from_secs(120),
+        jobs: &[1, 2, 4, 8],
         row_bytes: u64::MAX,
     };
     /// Of a round of `compare`: each row is measured in every round, on every target.
@@ -198,121 +185,82 @@ impl RunOptions {
     ///
     /// # Errors
     /// The option that is wrong, and what it takes.
-    pub(super) fn plan_of_rounds(&self) -> Result<RoundOptions, CommandError> {
-        let logs = self.log.plans()?;
+    pub(super) fn plan_of_rounds(
+        &self,
+        bound: &CutsBoundArgs,
+    ) -> Result<RoundOptions, CommandError> {
+        if self.workload.tproc_c.is_some() {
+            return Err(CommandError::usage(
+                "--workload tproc-c: measure it with redolab run, and compare the runs",
+            ));
+        }
+        let logs = self.measure.log.plans()?;
         let log = logs.first().map(|(_, log)| log.clone()).unwrap_or_default();
-        let measured = self.planned(1, log, false, &Unnamed::ROUND)?;
-        let varied = self.log.varied();
+        let measured = self.planned(log, &Unnamed::ROUND)?;
+        let varied = self.measure.log.varied();
+        let judgement = JudgementPlan {
+            thresholds: bound.over(String::new()),
+            ..JudgementPlan::default()
+        };
         Ok(RoundOptions {
-            measured,
+            measured: MeasurementPlan {
+                judgement,
+                ..measured
+            },
             logs,
             varied,
         })
     }
 
-    /// What is measured on so many logs, each with the sessions that are asked for.
-    fn plan_on(&self, nodes: u32, events: bool) -> Result<MeasurementPlan, CommandError> {
-        self.planned(nodes, self.log.plan()?, events, &Unnamed::RUN)
-    }
-
-    fn planned(
-        &self,
-        nodes: u32,
-        log: LogPlan,
-        events: bool,
-        unnamed: &Unnamed,
-    ) -> Result<MeasurementPlan, CommandError> {
-        let mut rows = specs(self, unnamed)?;
-        for row in &mut rows {
-            on_nodes(row, nodes)?;
-        }
-        let log = LogPlan { nodes, ..log };
+    fn planned(&self, log: LogPlan, unnamed: &Unnamed) -> Result<MeasurementPlan, CommandError> {
+        let rows = specs(self, unnamed)?;
         fits::ends(&rows, &log.triggers)?;
         fits::sweep_fits(&rows, &log)?;
         Ok(MeasurementPlan {
-            command: command_line(),
             log,
             rows,
-            floor: None,
-            events,
-            max_write_bytes: self.safety.max_write,
-            allow_busy: self.safety.allow_busy,
-            dry_run: self.safety.dry_run,
-            judgement: JudgementPlan {
-                thresholds: self.bound.over(String::new()),
-                ..JudgementPlan::default()
-            },
-            notes: RunNotes::default(),
+            ..self.measure.safety.plan()
         })
     }
 }
 
 pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    let options = &args.options;
-    let named = args.place.as_deref().or(args.on.as_deref());
-    let path = named.unwrap_or(Path::new("."));
-    let nodes = args.nodes.clone().unwrap_or_default();
-    if args.null && !nodes.directories.is_empty() {
+    let (options, judged) = (&args.options, &args.judged);
+    if args.null && judged.target.names_nodes() {
         return Err(CommandError::usage(
             "--nodes: the null device takes a number of logs",
         ));
     }
-    if named.is_some() && !nodes.directories.is_empty() {
-        return Err(CommandError::usage(
-            "--nodes names the directory of each log; omit PATH, or use a number of logs",
-        ));
-    }
-    let measured = options.plan_on(nodes.count, args.events.events)?;
-    if args.null && args.events.events {
-        fits::events_fit(&measured.rows)?;
-    }
-    let plan = ExperimentPlan {
-        target: match (args.null, args.places.target().or_else(|| nodes.target())) {
-            (true, _) => PlannedTarget::Null,
-            (false, Some(places)) => places,
-            (false, None) => args.driver.target(&options.safety, path)?,
-        },
-        measured: MeasurementPlan {
-            log: args.places.log(measured.log)?,
-            notes: args.notes.notes()?,
-            ..measured
-        },
+    let is_tproc_c = options.workload.tproc_c.is_some();
+    let unnamed = if is_tproc_c {
+        &Unnamed::TPROC_C
+    } else {
+        &Unnamed::RUN
     };
-    let (output, store) = (&options.output, options.store.open_to_store()?);
-    output.check_beside(&store)?;
-    let terminal = Terminal::new(output, None)?.agreeing(options.safety.yes);
-    let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    output.emit_stored(&store, &run, |style| {
-        overview::text(&run, output.view(), style)
-    })?;
-    Ok(ended(&run, true))
-}
-
-/// Gives `row` its sessions on each of so many logs.
-fn on_nodes(row: &mut Spec, nodes: u32) -> Result<(), CommandError> {
-    let most = match row.api {
-        CommitApi::Sync => ladder::MAX_JOBS,
-        CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
-    };
-    let jobs = row.jobs.saturating_mul(nodes);
-    if jobs > most {
-        return Err(CommandError::usage(format!(
-            "--nodes {nodes}: {} sessions on each are {jobs} together; at most {most} are possible",
-            row.jobs
-        )));
+    let measured = options.planned(options.measure.log.plan()?, unnamed)?;
+    let mut plan = judged.plan(measured, None, &options.measure.safety)?;
+    if args.null {
+        plan.target = PlannedTarget::Null;
+        if plan.measured.events {
+            fits::events_fit(&plan.measured.rows)?;
+        }
     }
-    if let CommitApi::Async { threads } = row.api
-        && !threads.is_multiple_of(nodes)
-    {
-        return Err(CommandError::usage(format!(
-            "--threads {threads}: with --nodes {nodes} the threads of --commit-api async are shared \
-             out evenly; use a multiple of {nodes}"
-        )));
+    if is_tproc_c {
+        if options.records.is_some() || options.commit_write.is_some() {
+            return Err(CommandError::usage(
+                "--records and --commit-write have no effect on tproc-c; omit them",
+            ));
+        }
+        options.measure.output.say(TPROC_C_NOTICE);
     }
-    row.jobs = jobs;
-    Ok(())
+    args.tproc_c.apply(&mut plan, is_tproc_c)?;
+    let command = JudgedCommand {
+        judged,
+        measure: &options.measure,
+        reports: false,
+        decides: false,
+    };
+    command.carry_out(plan, |_: &mut ExperimentPlan, _| {}, drivers)
 }
 
 /// The workloads that the options name: one, or a sweep's points.
@@ -358,7 +306,8 @@ fn defaults(
     workload: &str,
     unnamed: &Unnamed,
 ) -> Result<(Vec<u32>, Option<u64>), CommandError> {
-    let timed = args.time.is_some() || args.soak.is_some() || args.load.rate.is_some();
+    let given = &args.measure;
+    let timed = given.time.is_some() || given.load.soak.is_some() || given.load.rate.is_some();
     match workload {
         STORM if timed => Err(CommandError::usage(
             "--workload storm counts the commits of each session; use --commits, or another \
@@ -369,29 +318,35 @@ fn defaults(
             Some(args.commits.unwrap_or(STORM_COMMITS)),
         )),
         SIZE_SWEEP => Ok((vec![1], args.commits)),
-        _ if args.load.rate.is_some() => Ok((vec![OPEN_JOBS], None)),
-        _ if args.soak.is_some() => Ok((vec![SOAK_JOBS], None)),
+        _ if given.load.rate.is_some() => Ok((vec![OPEN_JOBS], None)),
+        _ if given.load.soak.is_some() => Ok((vec![SOAK_JOBS], None)),
         _ => Ok((unnamed.jobs.to_vec(), args.commits)),
     }
 }
 
 fn specs(args: &RunOptions, unnamed: &Unnamed) -> Result<Vec<Spec>, CommandError> {
     let workloads = workloads(args)?;
-    let api = args.sessions.api()?;
+    let given = &args.measure;
+    let api = given.sessions.api()?;
     let (jobs, commits) = defaults(args, &args.workload.name, unnamed)?;
-    let ladder = match &args.jobs {
-        Some(ladder) => args.sessions.jobs(ladder)?,
+    let ladder = match &given.jobs {
+        Some(ladder) => given.sessions.jobs(ladder)?,
         None => jobs,
     };
-    let soak = args.soak;
-    let named = soak.or(args.time);
+    let soak = given.load.soak;
+    if soak.is_some() && given.time.is_some() {
+        return Err(CommandError::usage(
+            "--soak cannot be used with --time: it is the time of the rows",
+        ));
+    }
+    let named = soak.or(given.time);
     let time = named.unwrap_or(unnamed.time);
-    let (warmup, cpu_per_txn) = (args.warmup.unwrap_or(unnamed.warmup), args.cpu_per_txn);
-    let whole = named.is_some() || commits.is_some() || args.load.rate.is_some();
+    let (warmup, cpu_per_txn) = (given.warmup.unwrap_or(unnamed.warmup), args.cpu_per_txn);
+    let whole = named.is_some() || commits.is_some() || given.load.rate.is_some();
     if commits == Some(0) {
         return Err(CommandError::usage("--time and --commits must be over 0"));
     }
-    let (arrivals, payload) = (args.load.arrivals(time)?, args.load.payload());
+    let (arrivals, payload) = (given.load.arrivals(time)?, given.load.payload());
     let spec = |workload: &Workload, jobs| Spec {
         api,
         warmup: if commits.is_some() {

@@ -24,12 +24,8 @@ const REDO_JOBS: u32 = 2;
 ///
 /// # Errors
 /// A rate without a soak, or one that makes too few commits.
-pub(super) fn row(
-    time: Option<Nanos>,
-    load: &LoadArgs,
-    warmup: Nanos,
-) -> Result<Option<Spec>, CommandError> {
-    let Some(time) = time else {
+pub(super) fn row(load: &LoadArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
+    let Some(time) = load.soak else {
         return match load.rate {
             None => Ok(None),
             Some(_) => Err(CommandError::usage(
@@ -81,7 +77,7 @@ pub(super) fn add_rows_behind(plan: &mut ExperimentPlan) {
             name: AFTER_SOAK_REDO.to_owned(),
             ..Workload::standard().swap_remove(3)
         };
-        rows.push(behind(workload, REDO_JOBS));
+        rows.push(behind(workload, REDO_JOBS * plan.measured.log.nodes));
     }
 }
 

@@ -172,6 +172,87 @@ fn over(directories: &[PathBuf]) -> Option<PlannedTarget> {
     })
 }
 
+/// What one target is: a path, several directories, several logs, or a server.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// A directory on the device (log files are made in a folder of redolab's own and removed at the
+    /// end) [default: .]
+    ///
+    /// Or a raw block device, which is overwritten and needs --destroy; or the address of a database
+    /// server: postgres://user@host/database, mariadb://user@host/database.
+    #[arg(value_name = "PATH", group = "path")]
+    place: Option<PathBuf>,
+    /// The same as PATH
+    #[arg(
+        long,
+        value_name = "PATH",
+        group = "path",
+        help_heading = "Target",
+        hide_short_help = true
+    )]
+    on: Option<PathBuf>,
+    #[command(flatten)]
+    places: PlacesArgs,
+    /// Number of redo logs that are measured together, or the directory of each (/u01,/u02)
+    /// [default: 1]
+    ///
+    /// Each log has its own log writer and --jobs sessions. A row has the sums of all logs, and a
+    /// table has the figures of each.
+    #[arg(
+        long,
+        value_name = "N|PATHS",
+        help_heading = "The log",
+        hide_short_help = true,
+        conflicts_with_all = ["stripe", "members", "destroy", "driver", "events"]
+    )]
+    nodes: Option<NodesChoice>,
+    #[command(flatten)]
+    driver: DriverArgs,
+}
+
+impl TargetArgs {
+    /// The target.
+    ///
+    /// # Errors
+    /// As of [`SafetyArgs::target`]; a path beside the directories of several logs.
+    pub(crate) fn planned(&self, safety: &SafetyArgs) -> Result<PlannedTarget, CommandError> {
+        let named = self.place.as_deref().or(self.on.as_deref());
+        let of_nodes = self.nodes.as_ref().and_then(NodesChoice::target);
+        if named.is_some() && of_nodes.is_some() {
+            return Err(CommandError::usage(
+                "--nodes names the directory of each log; omit PATH, or use a number of logs",
+            ));
+        }
+        match self.places.target().or(of_nodes) {
+            Some(directories) => Ok(directories),
+            None => (self.driver).target(safety, named.unwrap_or(Path::new("."))),
+        }
+    }
+
+    /// The log of `plan` over these directories.
+    ///
+    /// # Errors
+    /// As of [`PlacesArgs::log`].
+    pub(crate) fn log(&self, plan: LogPlan) -> Result<LogPlan, CommandError> {
+        self.places.log(LogPlan {
+            nodes: self.nodes(),
+            ..plan
+        })
+    }
+
+    /// Number of logs that are measured together.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.nodes.as_ref().map_or(1, |nodes| nodes.count)
+    }
+
+    /// A directory of each log was named.
+    pub(crate) fn names_nodes(&self) -> bool {
+        self.nodes
+            .as_ref()
+            .is_some_and(|n| !n.directories.is_empty())
+    }
+}
+
 /// A server that redolab makes, uses and removes.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {

@@ -9,7 +9,7 @@ use clap::{Arg, Command};
 use device::{IoEngine, StripeWidth, SyncMethod};
 use evidence::Kind;
 use measure::workload::arrivals::Process;
-use measure::workload::{CommitMode, CommitPost, CommitWait, Workload};
+use measure::workload::{CommitMode, CommitPost, CommitWait, TPROC_C, Workload};
 use redo::{LogFileSync, LogWriter};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -216,12 +216,20 @@ pub(super) fn commit_write() -> Words<CommitMode> {
 /// A workload by its name.
 pub(super) fn workload() -> Words<Workload> {
     Words {
-        words: Workload::names(),
-        read: |text| {
-            let unknown = || format!("no `{text}`; use {}", Workload::names().join(", "));
-            Workload::by_name(text).ok_or_else(unknown)
+        words: workloads(),
+        read: |text| match text.eq_ignore_ascii_case(TPROC_C) {
+            true => Ok(Workload::tproc_c(false)),
+            false => Workload::by_name(text)
+                .ok_or_else(|| format!("no `{text}`; use {}", workloads().join(", "))),
         },
     }
+}
+
+/// The names of workloads; TPROC-C is one for databases only.
+fn workloads() -> Vec<String> {
+    let mut names = Workload::names();
+    names.push(TPROC_C.to_ascii_lowercase());
+    names
 }
 
 /// `constant` or `poisson`.
@@ -273,7 +281,7 @@ mod tests {
         assert_eq!(accepted(&io()), 3);
         assert_eq!(accepted(&commit_api()), 2);
         assert_eq!(accepted(&commit_write()), 4);
-        assert_eq!(accepted(&workload()), 6);
+        assert_eq!(accepted(&workload()), 7);
         assert_eq!(accepted(&arrivals()), 2);
         assert_eq!(accepted(&ela_unit()), 2);
         assert!(accepted(&kind()) > 8);

@@ -22,7 +22,7 @@ const MEASURING: [&str; 8] = [
     "probe target --time 20ms --allow-busy --yes -o OUT",
     "compare --on a=target --on b=target2 --rounds 1 SHORT -o OUT",
     "compare --on a=target --on b=target2 --rounds 1 SHORT --report OUT",
-    "tprocc run --url postgres://nobody@127.0.0.1:1/none -o OUT",
+    "run --workload tproc-c --on postgres://nobody@127.0.0.1:1/none -o OUT",
 ];
 
 /// Commands that read what there is.

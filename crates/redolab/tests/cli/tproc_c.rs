@@ -1,4 +1,4 @@
-//! `redolab tprocc` through a driver that counts without a server: what its figures are computed
+//! TPROC-C through a driver that counts without a server: what its figures are computed
 //! from, what a broken condition makes of a run, users that think.
 
 mod counting;
@@ -27,7 +27,7 @@ fn child() {
 
 fn done(place: &Place, address: &str, more: &[&str]) -> Done {
     let own = std::env::current_exe().expect("this program");
-    let run = ["redolab", "tprocc", "run", "--url", address];
+    let run = ["redolab", "run", "--workload", "tproc-c", "--on", address];
     let lines = [&run[..], more].concat().join("\n");
     let mut command = Command::new(own);
     command
@@ -38,10 +38,10 @@ fn done(place: &Place, address: &str, more: &[&str]) -> Done {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    Running::of(command.spawn().expect("starts"), "tprocc run".to_owned()).wait()
+    Running::of(command.spawn().expect("starts"), "run tproc-c".to_owned()).wait()
 }
 
-const SHORT: [&str; 6] = ["--users", "2", "--time", "1s", "--ramp-up", "100ms"];
+const SHORT: [&str; 6] = ["--jobs", "2", "--time", "1s", "--warmup", "100ms"];
 const JSON: [&str; 5] = ["--format", "json", "-o", "out.json", "-q"];
 
 /// The run that a command made, as JSON.
@@ -80,7 +80,7 @@ fn nopm_and_tpm_are_growth_per_minute_between_the_readings() {
 #[test]
 fn the_ramp_up_is_not_counted() {
     let place = Place::new();
-    let times = ["--users", "1", "--time", "1s", "--ramp-up", "1500ms"];
+    let times = ["--jobs", "1", "--time", "1s", "--warmup", "1500ms"];
     let more = [&times[..], &JSON].concat();
     done(&place, "counting://jumping", &more).expect(0, &[]);
     let text = std::fs::read(place.path().join("out.json")).expect("written");
@@ -149,9 +149,26 @@ fn users_that_think_have_short_transactions() {
 fn wrong_options_are_refused_before_anything_is_done() {
     let place = Place::new();
     for (arguments, word) in [
-        (&["tprocc", "run"][..], "--url"),
-        (&["tprocc", "run", "--url", "x", "--users", "0"], "--users"),
-        (&["tprocc", "run", "--url", "x", "--time", "5"], "--time"),
+        (&["run", "--workload", "tproc-c"][..], "postgres://"),
+        (&["run", "--workload", "tproc-c", "--jobs", "0"], "--jobs"),
+        (&["run", "--workload", "tproc-c", "--null"], "postgres://"),
+        (
+            &["run", "--workload", "tproc-c", "--records", "2"],
+            "--records",
+        ),
+        (&["run", "--workload", "storm", "--think"], "tproc-c"),
+        (
+            &[
+                "compare",
+                "--workload",
+                "tproc-c",
+                "--on",
+                "a=x",
+                "--on",
+                "b=y",
+            ],
+            "redolab run",
+        ),
         (
             &["tprocc", "load", "--url", "x", "--warehouses", "0"],
             "--warehouses: use from 1",

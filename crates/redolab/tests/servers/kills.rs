@@ -161,13 +161,20 @@ fn a_mariadb_server_that_is_made_or_used_leaves_nothing() {
 }
 
 fn expect_no_rest_of_tproc_c(kind: PrivateKind, place: &InTurn<Place>, states: &[State]) {
-    let run = ["tprocc", "run", "--driver", kind.driver, "--on"];
-    let time = ["--allow-busy", "--users", "2", "--time", "100s"];
+    let run = [
+        "run",
+        "--workload",
+        "tproc-c",
+        "--driver",
+        kind.driver,
+        "--on",
+    ];
+    let time = ["--allow-busy", "--jobs", "2", "--time", "100s"];
     let run = [
         &run[..],
         &[text(&place.target)],
         &time,
-        &["--ramp-up", "200ms"],
+        &["--warmup", "200ms"],
     ]
     .concat();
     kill_often(place, &run, states);
@@ -197,8 +204,16 @@ fn expect_no_rest_of_a_load(address: &str, schemas: &dyn Fn() -> Vec<String>) {
     let load = ["tprocc", "load", "--url", address];
     inside::kill_often(&|| place.command(&load), &inside, &|what| {
         assert_eq!(schemas(), ["redolab_tprocc"], "{what}");
-        let run = ["tprocc", "run", "--url", address, "--users", "1"];
-        let short = ["--time", "1s", "--ramp-up", "100ms"];
+        let run = [
+            "run",
+            "--workload",
+            "tproc-c",
+            "--on",
+            address,
+            "--jobs",
+            "1",
+        ];
+        let short = ["--time", "1s", "--warmup", "100ms"];
         let done = place.run(&[&run[..], &short].concat());
         // The server may end the last statement of a client that was killed: the load is whole.
         if done.code != Some(0) {

@@ -112,8 +112,15 @@ fn tproc_c_on_a_private_server_ends_within_the_limit() {
     let Some(place) = own_server::place() else {
         return;
     };
-    let run = ["tprocc", "run", "--driver", POSTGRES.driver, "--on"];
-    let users = ["--users", "2", "--time", "120s", "--ramp-up", "1s"];
+    let run = [
+        "run",
+        "--workload",
+        "tproc-c",
+        "--driver",
+        POSTGRES.driver,
+        "--on",
+    ];
+    let users = ["--jobs", "2", "--time", "120s", "--warmup", "1s"];
     let all = [&run[..], &[text(&place.target)], &users].concat();
     expect_refused(&place, &all, "fewer warehouses");
     expect_ends_within(&place, &all, 900);
@@ -127,7 +134,15 @@ fn a_server_of_others_is_refused_with_what_to_do_instead() {
     let url = "postgres://nobody@127.0.0.1:1/x";
     let run = ["run", "--on", url, "--max-write", "1G"];
     place.run(&run).expect(2, &words);
-    let tproc_c = ["tprocc", "run", "--url", url, "--max-write", "1G"];
+    let tproc_c = [
+        "run",
+        "--workload",
+        "tproc-c",
+        "--on",
+        url,
+        "--max-write",
+        "1G",
+    ];
     place.run(&tproc_c).expect(2, &words);
 }
 
@@ -143,17 +158,18 @@ fn drawn(mut seed: u64, target: &str) -> (Vec<String>, u64) {
     let (driver, mut limit_mib) = (next(2), 200 + next(1000));
     let mut all = match next(4) {
         0 => vec![
-            "tprocc",
             "run",
-            "--users",
+            "--workload",
+            "tproc-c",
+            "--jobs",
             ["1", "3", "2,4"][next(3) as usize],
         ],
         _ => vec!["run", "--jobs", ["1", "3", "2,16"][next(3) as usize]],
     };
-    if all[0] == "tprocc" {
+    if all[1] == "--workload" {
         // Its tables are loaded before.
         limit_mib += 500;
-        all.extend(["--ramp-up", "500ms"]);
+        all.extend(["--warmup", "500ms"]);
     } else {
         // More take more than the 1,997 bytes of a transaction on PostgreSQL.
         let most = if driver == 0 { 2 } else { 3 };

@@ -21,8 +21,15 @@ fn on_mariadb() -> Option<Made> {
 
 /// A short run on a private server with that many warehouses.
 fn command<'a>(kind: PrivateKind, place: &'a Place, warehouses: &'a str) -> Vec<&'a str> {
-    let run = ["tprocc", "run", "--driver", kind.driver, "--on"];
-    let rest = ["--allow-busy", "--users", "2", "--time", "2s", "--ramp-up"];
+    let run = [
+        "run",
+        "--workload",
+        "tproc-c",
+        "--driver",
+        kind.driver,
+        "--on",
+    ];
+    let rest = ["--allow-busy", "--jobs", "2", "--time", "2s", "--warmup"];
     let size = ["200ms", "--warehouses", warehouses];
     [&run[..], &[text(&place.target)], &rest, &size].concat()
 }
@@ -73,7 +80,7 @@ fn a_mariadb_server_is_made_loaded_run_checked_and_removed() {
 fn loading((kind, place): &Made) -> Running {
     let command = command(*kind, place, "20");
     let child = place.command(&command).spawn().expect("starts");
-    let running = Running::of(child, "tprocc run".to_owned());
+    let running = Running::of(child, "run tproc-c".to_owned());
     kind.await_server(&place.target);
     std::thread::sleep(Duration::from_secs(3));
     running
@@ -127,19 +134,11 @@ fn what_cannot_be_made_is_refused() {
     }
     let on = ["--on", text(&place.target)];
     for (arguments, word) in [
-        (&["--driver", "postgres"][..], "--on"),
-        (&["--driver", "oracle", on[0], on[1]], "oracle"),
-        (
-            &["--url", "postgres://h/d", "--driver", "postgres"],
-            "--url",
-        ),
-        (
-            &["--url", "postgres://h/d", "--warehouses", "2"],
-            "--driver",
-        ),
+        (&["--driver", "oracle", on[0], on[1]][..], "oracle"),
+        (&["--on", "postgres://h/d", "--warehouses", "2"], "--driver"),
         (&on, "--driver"),
     ] {
-        let refused = place.run(&[&["tprocc", "run"], arguments].concat());
+        let refused = place.run(&[&["run", "--workload", "tproc-c"], arguments].concat());
         refused.expect(2, &[word]);
     }
 }

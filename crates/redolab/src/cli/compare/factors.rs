@@ -23,8 +23,8 @@ pub(super) fn compare(args: &CompareArgs) -> Result<DesignView, CommandError> {
     }
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let store = args.options.store.open()?;
-    args.options.output.check_beside(&store)?;
+    let store = args.options.measure.store.open()?;
+    args.options.measure.output.check_beside(&store)?;
     let mut cells = Vec::new();
     let mut unclear = Vec::new();
     let mut sources = Vec::new();

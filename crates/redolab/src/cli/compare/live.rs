@@ -5,6 +5,7 @@ use super::super::CommandError;
 use super::super::common::{SafetyArgs, without_password};
 use super::super::console::Terminal;
 use super::super::members::{MemberArgs, MembersChoice};
+use super::super::need::CutsBoundArgs;
 use super::super::run::RunOptions;
 use super::super::targets::ServerArgs;
 use crate::experiment::conduct_rounds;
@@ -30,6 +31,8 @@ pub(super) struct Asked<'a> {
     pub(super) rounds: u32,
     /// Each target has the back end that its own probe finds fastest.
     pub(super) own_back_ends: bool,
+    /// From which number of power cuts on a stack is called tested.
+    pub(super) bound: &'a CutsBoundArgs,
     /// The file of the report.
     pub(super) report: Option<&'a Path>,
     /// What the user notes about every run.
@@ -43,7 +46,8 @@ pub(super) fn compare(
     options: &Options,
     drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
-    let round = args.plan_of_rounds()?;
+    let round = args.plan_of_rounds(asked.bound)?;
+    let args = &args.measure;
     let plan = RoundsPlan {
         targets: with_logs(targets(asked, &args.safety, drivers)?, &round.logs)?,
         rounds: asked.rounds,
