@@ -35,7 +35,7 @@ for round in $(seq "$rounds"); do
             echo "$round,$name,null device $jobs jobs,$rate,commits/s"
         done
         echo "$round,$name,import,$(seconds "$redolab" import "$place"/*.txt "$place"/*.trc --store "$place/store"),s"
-        echo "$round,$name,summary,$(seconds "$redolab" summary "$place"/*.trc),s"
+        echo "$round,$name,summary,$(seconds "$redolab" compare --as r2 "$place"/*.trc),s"
         echo "$round,$name,report,$(seconds "$redolab" report last --store "$place/common" -o "$place/report.html"),s"
         rm -rf "$place/store" "$place/report.html"
     done

@@ -127,7 +127,7 @@ fn make_parts(binary: &Path, parts: &Path) -> Outcome<()> {
     let (man, completions) = (parts.join("man"), parts.join("completions"));
     fresh(&man)?;
     fresh(&completions)?;
-    succeed(Command::new(binary).arg("man").arg("--dir").arg(&man))?;
+    succeed(Command::new(binary).arg("man").arg("-o").arg(&man))?;
     for (shell, file) in SHELLS {
         let text = output(Command::new(binary).args(["completions", shell]))?;
         write(&parts.join(file), &text)?;

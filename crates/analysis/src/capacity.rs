@@ -214,7 +214,7 @@ fn columns(points: &[CapacityPoint]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The place of the knee, where throughput over latency is largest: the one knee that findings,
-/// reports and `redolab capacity` print.
+/// reports and `compare --as capacity` print.
 ///
 /// # Errors
 /// Fewer than three points, or none on both sides of it.

@@ -81,8 +81,8 @@ pub const EXIT_NO: u8 = 3;
 /// is undetermined.
 pub const EXIT_UNDETERMINED: u8 = 4;
 
-/// How a command that judges ends: as the verdict says. An invalid run ends as in every command, whatever its
-/// verdict is. Where `strict`, a conditional yes is a no.
+/// How a command that judges ends: as the verdict says. An invalid run ends as in every command,
+/// whatever its verdict is. Where `strict`, a conditional yes is a no.
 #[must_use]
 pub fn exit_code(run: &Run, strict: bool) -> u8 {
     match run.verdict.as_ref().map(|v| v.answer) {

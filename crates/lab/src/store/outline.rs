@@ -10,7 +10,7 @@
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-/// Longest text of a run, in bytes: the writer, `runs load` and every reader keep to it.
+/// Longest text of a run, in bytes: the writer, `import` and every reader keep to it.
 pub const RUN_MAX_BYTES: u64 = 64 << 20;
 /// Most memory that a run may take, in bytes, as estimated before it is read. An import with every
 /// table and series that is kept of evidence takes half of it.

@@ -12,18 +12,18 @@ use std::path::PathBuf;
 
 /// What runs beside the sessions.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Beside the log")]
 pub(crate) struct BackgroundArgs {
     /// Run the log in archive mode: an archiver copies each full log file to a folder in DIR before
     /// it is reused, and the rest at the end. The archive stays there; `redolab inspect --archive`
     /// verifies it
-    #[arg(long, value_name = "DIR", help_heading = "Beside the log")]
+    #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
     /// Keep the newest N files of the archive and remove older ones [default: keep all]
     #[arg(
         long,
         value_name = "N",
         requires = "archive",
-        help_heading = "Beside the log",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     archive_keep: Option<u32>,
@@ -31,24 +31,14 @@ pub(crate) struct BackgroundArgs {
     /// passes the redo that dirtied them. RATIO is the bytes that are dirtied for each byte of
     /// redo, from 0.001 to 100 [default of RATIO: 0.324, as in study 000]. The file is 1 to 8 times
     /// as large as the log, depending on RATIO, and is removed at the end
-    #[arg(
-        long,
-        value_name = "DIR[,RATIO]",
-        help_heading = "Beside the log",
-        value_parser = database_writer
-    )]
+    #[arg(long, value_name = "DIR[,RATIO]", value_parser = database_writer)]
     dbwr: Option<DatabaseWriterPlan>,
     /// Run a neighbour of the log: it appends 4 KiB to a file in DIR and calls fsync every EVERY,
     /// from 10ms to 1m [default of EVERY: 100ms]. On the log's file system an fsync may flush more
     /// than its own file: ext4 flushes the whole transaction of its journal. The columns
     /// neighbour_fsync_* are the neighbour's times; its cost for the log is the difference from a
     /// run without it
-    #[arg(
-        long,
-        value_name = "DIR[,EVERY]",
-        help_heading = "Beside the log",
-        value_parser = neighbour
-    )]
+    #[arg(long, value_name = "DIR[,EVERY]", value_parser = neighbour)]
     neighbour: Option<NeighbourPlan>,
 }
 

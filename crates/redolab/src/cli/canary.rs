@@ -21,37 +21,23 @@ const RATE: u32 = 10;
 
 /// Options of the canary.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Canary")]
 pub(super) struct CanaryArgs {
     /// Instead of watching a log, write 4 KiB and fsync on the file system of this directory or
     /// file, at a low rate and without root. Each probe that takes long is printed as a stall with
     /// its evidence and its class: scheduler (no processor), writeback (behind the dirty pages of
     /// others), storage, or unknown
-    #[arg(
-        long,
-        value_name = "PATH",
-        help_heading = "Canary",
-        conflicts_with_all = [
+    #[arg(long, value_name = "PATH", conflicts_with_all = [
             "pid", "database", "file", "trace", "report", "declare", "thresholds",
             "log_write_warning", "events", "columns", "label", "tags", "store",
-        ]
-    )]
+        ])]
     pub(super) canary: Option<PathBuf>,
     /// Probes per second, from 1 to 100 [default: 10]
-    #[arg(
-        long,
-        value_name = "N",
-        help_heading = "Canary",
-        value_parser = clap::value_parser!(u32).range(1..=100)
-    )]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rate: Option<u32>,
     /// A probe that takes at least this is a stall [default: 20ms or ten times the median so far,
     /// whichever is more]
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Canary",
-        value_parser = values::time_over_zero
-    )]
+    #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     stall_over: Option<Nanos>,
 }
 

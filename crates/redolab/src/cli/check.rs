@@ -1,8 +1,9 @@
-//! `redolab check`: should a redo log live on this device, and why? It is `run` with the workloads of
-//! study 003 and the device's floor.
+//! `redolab check`: should a redo log live on this device, and why? It is `run` with the workloads
+//! of study 003 and the device's floor.
 
 use super::common::most_jobs;
 use super::measured::{JudgedArgs, JudgedCommand, MeasureArgs};
+use super::need::NeedArgs;
 use super::{CommandError, soak};
 use crate::experiment::plan::{ExperimentPlan, FloorExtent, FloorPlan, MeasurementPlan};
 use crate::experiment::row::Spec;
@@ -14,44 +15,49 @@ use std::process::ExitCode;
 
 /// Options of `check`.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
 #[command(after_long_help = "\
 The verdict has two axes. Durability: does an acknowledged write survive power loss? Performance: \
 are commits fast and steady enough for the need? The answer is the worse of the two.
 Without a stated need, performance is reported as an envelope (the figures that were measured).")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    pub(super) judged: JudgedArgs,
+    need: NeedArgs,
     /// Run a short check of about 20 seconds
-    #[arg(long, help_heading = "Load")]
+    #[arg(long)]
     pub(super) quick: bool,
     /// Explain what a commit waits for, instead of judging the device
     ///
     /// LGWR-LAT1 runs with 8 jobs in interleaved rounds with WAIT IMMEDIATE and NOWAIT BATCH, with
     /// fewer and more busy threads than processors, and with every way of waiting. It divides log
-    /// file sync into I/O, group commit, CPU and log writer, with intervals. It takes about a minute,
-    /// with --quick about 20 seconds.
-    #[arg(
-        long,
-        help_heading = "Load",
-        conflicts_with_all = ["soak", "strict", "rate", "events", "need_from", "nodes"]
-    )]
+    /// file sync into I/O, group commit, CPU and log writer, with intervals. It takes about a
+    /// minute, with --quick about 20 seconds.
+    #[arg(long, conflicts_with_all = ["soak", "strict", "rate", "events", "need_from", "nodes"])]
     pub(super) explain_latency: bool,
     /// Write no report
-    #[arg(
-        long,
-        help_heading = "Output",
-        hide_short_help = true,
-        conflicts_with = "report"
-    )]
+    #[arg(long, help_heading = "Output", conflicts_with = "report")]
     no_report: bool,
     #[command(flatten)]
     pub(super) measure: MeasureArgs,
+    #[command(flatten)]
+    judged: JudgedArgs,
 }
 
 impl CheckArgs {
+    /// The plan of `measured`, with the target and the need.
+    pub(super) fn planned(
+        &self,
+        measured: MeasurementPlan,
+        not_judged: Option<&str>,
+    ) -> Result<ExperimentPlan, CommandError> {
+        let safety = &self.measure.safety;
+        (self.judged).plan(&self.need, measured, not_judged, safety)
+    }
+
     /// The command, which writes a report and decides.
     pub(super) fn command(&self) -> JudgedCommand<'_> {
         JudgedCommand {
+            need: &self.need,
             judged: &self.judged,
             measure: &self.measure,
             reports: !self.no_report,
@@ -95,7 +101,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
         ..args.measure.safety.plan()
     };
     let not_judged = args.quick.then_some(QUICK);
-    (args.judged).plan(measured, not_judged, &args.measure.safety)
+    args.planned(measured, not_judged)
 }
 
 /// Adds a row of LGWR-LAT1 with the number of sessions that production has, unless the numbers of

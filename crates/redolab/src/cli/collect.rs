@@ -30,7 +30,7 @@ const TIME_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// Options of `collect`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 All files go into one directory, and `redolab import DIRECTORY` reads them. It skips files that \
 are for people, and lists them.")]
 pub(crate) struct CollectArgs {
@@ -52,7 +52,7 @@ enum What {
 
 /// Options of `collect oracle`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 The scripts were not verified against an Oracle server. Their first lines list privileges, load \
 and what they change. awr.sql asks for the licence of the Diagnostics Pack, and does nothing \
 without it.")]
@@ -62,7 +62,7 @@ struct OracleArgs {
     file: Option<String>,
     /// Time between the two readings of each script, from 10s to 24h
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = interval)]
-    interval: Nanos,
+    time: Nanos,
     /// Write the files into this directory, which is created if it does not exist [default: print]
     #[arg(short, long, value_name = "DIR", conflicts_with = "file")]
     output: Option<PathBuf>,
@@ -70,7 +70,7 @@ struct OracleArgs {
 
 /// Options of `collect postgres` and `collect mariadb`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 redolab sends only statements that read, in a session whose transactions are read-only, and \
 creates nothing on the server. Passwords come from the address, the environment (PGPASSWORD, \
 MYSQL_PWD) or, for PostgreSQL, a password file, and are not stored. To see the waits of all \
@@ -145,7 +145,7 @@ pub(crate) fn main(args: &CollectArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn oracle(wanted: &OracleArgs) -> Result<ExitCode, CommandError> {
-    let files = kit::oracle(wanted.interval);
+    let files = kit::oracle(wanted.time);
     let is_wanted = |file: &KitFile| wanted.file.as_ref().is_none_or(|name| name == file.name);
     match &wanted.output {
         Some(folder) => write_all(folder, &files, Audience::Everyone)?,

@@ -1,7 +1,9 @@
 //! `redolab compare`: stored runs beside each other, or targets measured in interleaved rounds.
 
+mod capacity;
 mod factors;
 mod live;
+mod samples;
 mod stored;
 
 use super::common::{Format, command_line};
@@ -10,14 +12,18 @@ use super::need::CutsBoundArgs;
 use super::notes::{self, TagArgs};
 use super::report::say_where;
 use super::run::RunOptions;
+use super::sources::{ReadingArgs, source};
 use super::targets::ServerArgs;
-use super::{CommandError, INCOMPLETE, results};
+use super::{CommandError, INCOMPLETE};
+use crate::output::differences::RunDifferences;
 use crate::output::file::Audience;
+use crate::output::r_format::TestDigits;
 use crate::output::{comparison, report, table};
-use crate::store::now_rfc3339;
+use crate::signals;
+use crate::store::{Store, now_rfc3339};
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use measure::comparison::{ComparedRun, Comparison};
 use measure::driver::DriverKind;
 use measure::run::Origin;
@@ -39,10 +45,10 @@ compare: name what to compare
 
 /// Options of `compare`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 The first run or target is the base; a ratio is the figure of another one divided by the figure of \
-the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab runs \
-export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of \
+the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab \
+report --format redolab` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of \
 `redolab run`; without them with 1, 8 and 32 jobs, 2 s per row, and at most 256 MiB of redo per \
 row. Every round is stored as a run. The intervals treat rounds, not single commits, as \
 independent.
@@ -69,6 +75,21 @@ snapshot in order), not by the names of files; all traces of one role in a set a
 
   redolab compare --label before=monday/ --label after='tuesday/*.trc'
 
+--as r2 and --as r4 print single waits: the first sample is x and the second is y; every \
+difference is x minus y. All files of one label are one sample: the traces of 20 sessions are one \
+sample. Quantiles, means and standard deviations are exact. R's t test treats waits as \
+independent; the block bootstrap does not.
+
+  redolab compare --as r2 session*.trc
+  redolab compare --as r2 --label on=flash_on/ --label off='flash_off/*.trc'
+
+--as capacity reads sweeps: workloads with several numbers of jobs, of stored runs (redolab run \
+--jobs 1,2,4,8,...), exported runs or evidence. Figures between two measured points are \
+interpolated. Nothing is extrapolated beyond them, except the peak of the fitted law, which is \
+labelled as extrapolated.
+
+  redolab compare --as capacity last --sync-under 1ms --commit-rate 5000
+
 --factor compares the levels of one or two factors: main effects and their interaction. The levels \
 are named in the rows or titles of one document, or each source is a cell of the design.
 
@@ -79,17 +100,20 @@ pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
     #[arg(value_name = "RUN", conflicts_with = "on")]
     runs: Vec<String>,
-    /// A target to measure: a name with a directory, a raw device (which needs --destroy with its
+    /// A target to measure under a name, such as ssd=/u01; give at least two
+    ///
+    /// A name with a directory, a raw device (which needs --destroy with its
     /// path), the address of a database server, a private server (postgres:/u01) or members as
     /// `run --members` takes them (mirror:/u01,/u02, race:/u01,/f01, ring:/u01,/f01,
-    /// failover:/u01,/f01); at least twice, or once with several values of --log-writer, --io,
-    /// --sync-method or --log-file-sync
+    /// failover:/u01,/f01). One target is enough with several values of --log-writer, --io,
+    /// --sync-method or --log-file-sync.
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
-    /// A set of evidence under a name: files of one directory or pattern are one set; at least
-    /// twice, the base first. Evidence is read and not stored. With --on: a label for the runs that
-    /// are measured, to which the name of the target and the round are added, such as LABEL-ssd-1
-    /// [default: ssd-1]
+    /// A set of evidence under a name, the base first; with --on a label for the runs
+    ///
+    /// Files of one directory or pattern are one set. Evidence is read and not stored. The name of
+    /// the target and the round are added to the label of a run, such as LABEL-ssd-1 [default:
+    /// ssd-1].
     #[arg(
         long,
         value_name = "NAME[=SOURCE]",
@@ -98,35 +122,75 @@ pub(crate) struct CompareArgs {
     label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
     /// that name a level belong to it
-    #[arg(long, value_name = "NAME=LEVEL,LEVEL", conflicts_with_all = ["on", "fail_if", "report"])]
+    #[arg(
+        long,
+        help_heading = "Factors",
+        value_name = "NAME=LEVEL,LEVEL",
+        conflicts_with_all = ["on", "fail_if", "report"]
+    )]
     factor: Vec<String>,
     /// A source of one cell of the design: its levels, and a file, directory, pattern or run;
     /// repeat a cell for an interval
-    #[arg(long, value_name = "LEVEL,LEVEL=SOURCE", requires = "factor")]
+    #[arg(
+        long,
+        value_name = "LEVEL,LEVEL=SOURCE",
+        requires = "factor",
+        help_heading = "Factors"
+    )]
     cell: Vec<String>,
-    /// Number of rounds on each target; intervals need at least two, a decision at least five
+    /// Number of rounds on each target
+    ///
+    /// Intervals need at least two, a decision at least five.
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
     /// Write each target with the sync method and I/O engine that its own probe finds fastest,
     /// instead of the same ones for all
-    #[arg(long, conflicts_with = "sync_method")]
+    #[arg(long, conflicts_with = "sync_method", help_heading = "Method")]
     own_back_ends: bool,
-    /// Exit with 3 if this limit is breached, such as 'log_file_sync.p99 > +10%', and with 4 if
-    /// that is undetermined
+    /// Exit with 3 if this limit is breached, such as 'log_file_sync.p99 > +10%'
+    ///
+    /// With 4 if that is undetermined. It can be repeated.
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
     fail_if: Vec<FailIf>,
     /// Confidence level of the intervals
-    #[arg(long, value_name = "PERCENT", default_value = "95")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "95",
+        help_heading = "Method"
+    )]
     confidence: f64,
     /// Number of resamples of the bootstrap
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000",
+        help_heading = "Method"
+    )]
     resamples: u32,
     /// Seed of the bootstrap
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
     bootstrap_seed: u64,
     /// Write the comparison as one self-contained HTML file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// What is printed
+    #[arg(
+        long = "as",
+        value_name = "VIEW",
+        value_enum,
+        default_value = "figures",
+        conflicts_with_all = ["on", "factor", "fail_if", "report"]
+    )]
+    view: CompareView,
+    /// With --as r2 or r4: wait event of the values [default: log file sync; if a sample has none,
+    /// log file parallel write]
+    #[arg(long, value_name = "NAME", help_heading = "Evidence")]
+    event: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArgs,
+    #[command(flatten)]
+    capacity: capacity::CapacityArgs,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -139,8 +203,83 @@ pub(crate) struct CompareArgs {
     bound: CutsBoundArgs,
 }
 
+/// What `compare` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CompareView {
+    /// The figures of each run, with ratios to those of the base
+    Figures,
+    /// In which options and in what of its environment the second run differs from the first
+    Differences,
+    /// What the sweeps of jobs of one or several runs can carry: knee, scalability law, load at a
+    /// bound, headroom
+    Capacity,
+    /// Single waits of one or two samples of evidence as R 2 prints summary and t.test (study 004)
+    R2,
+    /// The same as R 4 prints it: t and degrees of freedom with 5 significant digits
+    R4,
+}
+
+impl CompareView {
+    /// Refuses an option of another view.
+    fn check(self, args: &CompareArgs) -> Result<(), CommandError> {
+        let is_capacity = self == CompareView::Capacity;
+        let asked = &args.capacity;
+        let foreign = [
+            (asked.curve.is_some() && !is_capacity, "--curve", "capacity"),
+            (
+                asked.sync_under.is_some() && !is_capacity,
+                "--sync-under",
+                "capacity",
+            ),
+            (
+                asked.commit_rate.is_some() && !is_capacity,
+                "--commit-rate",
+                "capacity",
+            ),
+            (
+                args.event.is_some() && self.digits().is_none(),
+                "--event",
+                "r2",
+            ),
+        ];
+        match foreign.iter().find(|(is_foreign, ..)| *is_foreign) {
+            None => Ok(()),
+            Some((_, option, view)) => Err(CommandError::usage(format!(
+                "{option}: only with --as {view}"
+            ))),
+        }
+    }
+
+    /// The digits of R's lines.
+    fn digits(self) -> Option<TestDigits> {
+        match self {
+            CompareView::R2 => Some(TestDigits::Decimals),
+            CompareView::R4 => Some(TestDigits::Significant),
+            _ => None,
+        }
+    }
+}
+
+/// In what the second run differs from the first.
+fn differences(args: &CompareArgs, store: &Store) -> Result<ExitCode, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let [a, b] = args.runs.as_slice() else {
+        return Err(CommandError::usage(
+            "compare --as differences: name two runs",
+        ));
+    };
+    let load = |name: &String| source(name, store, &interrupt);
+    let found = RunDifferences::of(&load(a)?, &load(b)?)
+        .map_err(|e| CommandError::failed(format!("compare: {e}")))?;
+    (args.options.measure.output)
+        .emit_view(&found, Audience::Everyone, |style| found.text(style))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let options = options(args)?;
+    args.view.check(args)?;
     let output = &args.options.measure.output;
     if !args.factor.is_empty() {
         return by_factors(args);
@@ -155,6 +294,17 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     let labelled = args.label.iter().filter_map(|l| Some(l.split_once('=')?.1));
     let named = args.runs.iter().map(String::as_str).chain(labelled);
     named.for_each(|run| output.reads(run.as_ref()));
+    if let Some(digits) = args.view.digits() {
+        return samples::main(args, &options, digits);
+    }
+    if args.view != CompareView::Figures {
+        let store = args.options.measure.store.open()?;
+        output.check_beside(&store)?;
+        return match args.view {
+            CompareView::Differences => differences(args, &store),
+            _ => capacity::main(args, &store),
+        };
+    }
     let comparison = if args.on.is_empty() {
         let store = args.options.measure.store.open()?;
         output.check_beside(&store)?;
@@ -215,17 +365,9 @@ fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
         .map(|(_, name)| name)
         .chain(args.runs.iter().map(String::as_str));
     names.for_each(|name| output.reads(name.as_ref()));
-    let format = output.format;
-    if !matches!(format, Format::Table | Format::Json) {
-        let why = "compare --factor: --format accepts table or json";
-        return Err(CommandError::usage(why));
-    }
     let found = factors::compare(args)?;
-    let bytes = match format {
-        Format::Json => results::json_document(&found)?,
-        _ => style(args).fitted(found.text(style(args))).into_bytes(),
-    };
-    output.emit(&bytes, Audience::of(found.is_evidence()))?;
+    let audience = Audience::of(found.is_evidence());
+    output.emit_view(&found, audience, |style| found.text(style))?;
     Ok(ExitCode::from(if found.is_doubtful() {
         INCOMPLETE
     } else {

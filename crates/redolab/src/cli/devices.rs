@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// Options of `devices`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Prints facts only. A fact that could not be read is reported as not readable and never guessed. \
 `redolab check PATH` judges them.")]
 pub(crate) struct DevicesArgs {

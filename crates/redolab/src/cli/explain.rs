@@ -57,8 +57,7 @@ fn plan(args: &CheckArgs) -> Result<ExplainPlan, CommandError> {
         log,
         ..args.measure.safety.plan()
     };
-    let ExperimentPlan { target, measured } =
-        (args.judged).plan(measured, None, &args.measure.safety)?;
+    let ExperimentPlan { target, measured } = args.planned(measured, None)?;
     Ok(ExplainPlan {
         target,
         rounds: if args.quick { QUICK_ROUNDS } else { ROUNDS },

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// Options of `findings`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 A file can override thresholds; give it to check with --thresholds FILE. Each of its lines has the \
 form `name = 2.5` or `name = { value = 2.5, source = \"our service level\" }`.")]
 pub(crate) struct FindingsArgs {

@@ -1,10 +1,12 @@
-//! `redolab import`: evidence that people already hold, into a run with the studies' tables.
+//! `redolab import`: evidence that people already hold, into a run with the studies' tables; and
+//! runs that `redolab report --format redolab` wrote.
 
 use super::common::{Format, OutputArgs, command_line};
 use super::notes::NotesArgs;
-use super::redact::{self, RedactionArgs};
+use super::results;
+use super::sources::{self, ReadingArgs};
 use super::stored::StoreArgs;
-use super::{CommandError, ended, values};
+use super::{CommandError, FAILED, ended};
 use crate::experiment::judge::judge;
 use crate::intake::ahead::{self, ReadAhead};
 use crate::intake::feed::{self, Failed, Feeding};
@@ -14,33 +16,29 @@ use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::lines::tell;
 use crate::output::table::Style;
-use crate::{signals, standard_error};
+use crate::store::Store;
+use crate::{input, signals, standard_error};
 use analysis::findings::diagnosis;
 use analysis::thresholds::Thresholds;
 use clap::Args;
-use evidence::redact::{Redaction, Redactor};
-use evidence::{Import, ImportRefusal, Kind, Options, SourceOffset};
+use evidence::{Import, ImportRefusal, Options, SourceOffset};
 use measure::imported::Severity;
 use measure::run::Run;
-use measure::units::parse_bytes;
 use measure::words::sanitize;
 use std::ffi::OsStr;
 use std::io::{BufWriter, StdoutLock, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Options of `import`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are \
 not evidence are skipped and listed. A file that you name itself must be evidence.")]
 pub(crate) struct ImportArgs {
     /// Files, directories, patterns (in quotes), or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Kind of the files [default: each file is recognised from its content]
-    #[arg(long, value_name = "KIND", value_parser = values::kind())]
-    kind: Option<Kind>,
     /// Print count,elapsed (in µs) of each log file parallel write, as in study 000; with -o, write
     /// it to a file
     #[arg(long)]
@@ -48,10 +46,6 @@ pub(crate) struct ImportArgs {
     /// Wait event that --csv prints
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
-    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: as the header of the trace
-    /// implies]
-    #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
-    ela_unit: Option<u64>,
     /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
     /// that iostat shows]
     #[arg(long, value_name = "NAME")]
@@ -61,34 +55,13 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "SOURCE=OFFSET")]
     utc_offset: Vec<SourceOffset>,
     #[command(flatten)]
-    redaction: RedactionArgs,
-    /// The same as --redact sql
-    #[arg(long)]
-    redact_sql: bool,
-    /// Largest size of a compressed file after decompression, such as 64G
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
-    max_unpacked: u64,
+    reading: ReadingArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
     notes: NotesArgs,
-}
-
-impl ImportArgs {
-    fn redaction(&self) -> Redaction {
-        let asked = self.redaction.redaction();
-        Redaction {
-            sql: asked.sql || self.redact_sql,
-            ..asked
-        }
-    }
-
-    fn redactor(&self) -> Option<Redactor> {
-        let redaction = self.redaction();
-        (redaction != Redaction::default()).then(|| Redactor::new(redaction))
-    }
 }
 
 /// What became of the files.
@@ -168,13 +141,23 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let options = Options {
-        kind: args.kind,
-        ela_unit_ns: args.ela_unit,
+        kind: args.reading.kind,
+        ela_unit_ns: args.reading.ela_unit,
         utc_offsets: args.utc_offset.clone(),
-        redact_sql: args.redaction().sql,
+        redact_sql: false,
         samples_of: args.csv.then(|| args.event.clone()),
     };
     let notes = args.notes.notes()?;
+    let of_runs = |path: &&PathBuf| sources::is_export(path);
+    let (exports, files): (Vec<&PathBuf>, Vec<&PathBuf>) = args.files.iter().partition(of_runs);
+    if !exports.is_empty() {
+        if !files.is_empty() {
+            return Err(CommandError::usage(
+                "import: exported runs and evidence are imported separately; name one kind",
+            ));
+        }
+        return load(&args.store.open()?, &exports);
+    }
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is reported before hours of reading.
     let store = args.store.open_to_store()?;
@@ -187,13 +170,10 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     }
     let mut import = Import::new(options);
     let mut feeding = Feeding {
-        max_unpacked: args.max_unpacked,
+        max_unpacked: args.reading.max_unpacked,
         interrupt: &interrupt,
-        redactor: args.redactor(),
+        redactor: None,
     };
-    if args.redaction().names {
-        feed::learn(&inputs, &mut feeding).map_err(|failed| redact::refused(&failed))?;
-    }
     if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
         let message = "--csv with several files: -o must name a directory, for one file per input";
         return Err(CommandError::usage(message));
@@ -210,12 +190,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         return Err(CommandError::failed(message));
     }
     let files: Vec<String> = inputs.iter().map(|input| feeding.shown(input)).collect();
-    let command = match args.redaction().names {
-        // The arguments contain names of files and directories.
-        true => ["redolab", "import"].map(str::to_owned).to_vec(),
-        false => command_line(),
-    };
-    let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
+    let mut run = run::imported(&files, import, args.log_device.as_deref(), &command_line());
     run.notes = notes;
     known_device(args, &run)?;
     if read_files.cut {
@@ -225,9 +200,6 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     judge(&mut run, &Thresholds::default(), Vec::new());
     store.begin(&run.run_id)?.finish(&run)?;
     print(args, &run)?;
-    if let Some(redactor) = &feeding.redactor {
-        redact::note(redactor);
-    }
     for line in &read_files.bad {
         tell(&format!("redolab: {}", sanitize::line(line)));
     }
@@ -235,6 +207,25 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         tell(&evidence::kind::looked_for());
     }
     Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
+}
+
+/// Stores exported runs, and prints their ids.
+fn load(store: &Store, files: &[&PathBuf]) -> Result<ExitCode, CommandError> {
+    let mut code = ExitCode::SUCCESS;
+    for path in files {
+        let loaded = input::open(path)
+            .map_err(|e| e.to_string())
+            .and_then(|mut file| store.import(&mut file).map_err(|e| e.to_string()));
+        match loaded {
+            Ok(id) => results::print(format!("{id}\n").as_bytes())?,
+            Err(why) => {
+                let line = format!("{}: {why}", path.display());
+                tell(&format!("redolab: {}", sanitize::line(&line)));
+                code = ExitCode::from(FAILED);
+            }
+        }
+    }
+    Ok(code)
 }
 
 fn read(
@@ -247,12 +238,10 @@ fn read(
     let mut read_files = ReadFiles::default();
     let options = import.options().clone();
     let (max_unpacked, interrupt) = (feeding.max_unpacked, feeding.interrupt);
-    let is_redacted = feeding.redactor.is_some();
-    let mut take = |done: usize, input: &Input, ahead: Option<ReadAhead>| {
+    let take = |done: usize, input: &Input, ahead: Option<ReadAhead>| {
         phase.at(done as u64);
         let name = feeding.shown(input);
-        say_shown(args, input, &name);
-        let mut samples = samples_to(args, input, &name)?;
+        let mut samples = samples_to(args, input)?;
         let mut counted = Counted::new(samples.writer());
         let begun = match ahead {
             Some(read) => read,
@@ -267,23 +256,9 @@ fn read(
         }
         read_files.of_file(args, (input, &name), import, fed, is_empty)
     };
-    if is_redacted {
-        // Names have their pseudonyms in the order of the files.
-        let mut files = inputs.iter().enumerate();
-        files.try_for_each(|(done, input)| take(done, input, None))?;
-    } else {
-        ahead::each(inputs, &options, max_unpacked, interrupt, take)?;
-    }
+    ahead::each(inputs, &options, max_unpacked, interrupt, take)?;
     phase.done("read");
     Ok(read_files)
-}
-
-/// Prints which file is shown by another name.
-fn say_shown(args: &ImportArgs, input: &Input, name: &str) {
-    let path = input.path.display().to_string();
-    if args.output.verbose && name != path {
-        args.output.say(&format!("{path} is shown as {name}"));
-    }
 }
 
 /// Whether the device that the user named is in the evidence.
@@ -374,7 +349,7 @@ impl Write for Counted<'_> {
 }
 
 /// Where a file's `count,elapsed` goes: nowhere without `--csv`.
-fn samples_to(args: &ImportArgs, input: &Input, shown: &str) -> Result<Samples, CommandError> {
+fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError> {
     if !args.csv {
         return Ok(Samples::Nowhere(std::io::sink()));
     }
@@ -382,11 +357,7 @@ fn samples_to(args: &ImportArgs, input: &Input, shown: &str) -> Result<Samples, 
         return Ok(Samples::Stdout(std::io::stdout().lock()));
     };
     let path = if output.is_dir() {
-        let path = match args.redaction().names {
-            true => Path::new(shown),
-            false => &input.path,
-        };
-        let name = path.file_name().unwrap_or(OsStr::new("stdin"));
+        let name = input.path.file_name().unwrap_or(OsStr::new("stdin"));
         let mut name = name.to_owned();
         name.push(".csv");
         output.join(name)

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// Options of `inspect`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is \
 damaged, or there is no log; 2 wrong usage. With --archive: 0 the archive is whole; 1 it is not, \
 or there is none.

@@ -18,63 +18,35 @@ const ARRIVALS_MIN: f64 = 10.0;
 
 /// The load's options.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Measure for a long time, such as 45m, to detect steady state, decay, caps and burst credits
     ///
-    /// run and compare: instead of --time. check: in addition to its rows, LGWR-LAT1 with 8 jobs, or
-    /// an open loop with --rate; short rows with 8 and 32 jobs follow (a twentieth of this time
+    /// run and compare: instead of --time. check: in addition to its rows, LGWR-LAT1 with 8 jobs,
+    /// or an open loop with --rate; short rows with 8 and 32 jobs follow (a twentieth of this time
     /// each, from 2s to 1m): what they sustain shows what a cap counts. Only --max-write limits how
     /// much is written. At most 1200 intervals are kept.
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Load",
-        value_parser = values::soak_time
-    )]
+    #[arg(long, value_name = "TIME", value_parser = values::soak_time)]
     pub(crate) soak: Option<Nanos>,
     /// Open loop: start this many commits per second (5000 or 5k), even if earlier ones have not
     /// finished. Each latency counts from the time when its commit was due; --jobs is the number of
     /// sessions
-    #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "Load")]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
     pub(crate) rate: Option<f64>,
     /// When the commits of --rate are due: constant (at equal distances) or poisson (at random)
     /// [default: constant]
-    #[arg(
-        long,
-        value_name = "PROCESS",
-        requires = "rate",
-        help_heading = "Load",
-        value_parser = values::arrivals()
-    )]
+    #[arg(long, value_name = "PROCESS", requires = "rate", value_parser = values::arrivals())]
     arrivals: Option<Process>,
     /// Bursts in addition to --rate, such as 500@1s (500 commits at once, every second)
-    #[arg(
-        long,
-        value_name = "SIZE@PERIOD",
-        requires = "rate",
-        help_heading = "Load",
-        value_parser = str::parse::<Burst>
-    )]
+    #[arg(long, value_name = "SIZE@PERIOD", requires = "rate", value_parser = str::parse::<Burst>)]
     burst: Option<Burst>,
     /// Compression ratio of the redo (uncompressed size divided by compressed size), from 1
     /// (incompressible) to 20
-    #[arg(
-        long,
-        value_name = "RATIO",
-        default_value = "1",
-        help_heading = "Load",
-        value_parser = parse_ratio
-    )]
+    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = parse_ratio)]
     compressibility: f64,
     /// Deduplication ratio of the redo (number of 4 KiB units divided by the number of distinct
     /// units), from 1 (all unique) to 20
-    #[arg(
-        long,
-        value_name = "RATIO",
-        default_value = "1",
-        help_heading = "Load",
-        value_parser = parse_ratio
-    )]
+    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = parse_ratio)]
     dedupe: f64,
 }
 

@@ -29,18 +29,12 @@ use measure::words::sanitize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The need and the target of a run that is judged.
+/// The target of a run that is judged, and what is kept of it.
 #[derive(Debug, Args)]
 pub(crate) struct JudgedArgs {
     #[command(flatten)]
-    pub(super) need: NeedArgs,
-    /// Exit with 3 also if the verdict is conditional
-    #[arg(long, help_heading = "The need")]
-    pub(super) strict: bool,
-    #[command(flatten)]
     pub(super) target: TargetArgs,
-    /// Write the report to this file [default: check redolab-RUN.html in the current directory, run
-    /// none]
+    /// File of the report [default: check redolab-RUN.html, run none]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -51,40 +45,24 @@ pub(crate) struct JudgedArgs {
 
 /// How long is measured with how many sessions, on what kind of log, and what becomes of it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct MeasureArgs {
     /// Numbers of jobs, such as 1,8,32 or 2..64 (doubling) or 2..64+2 (steps of 2) [default:
     /// 1,2,8,32,64]
     ///
-    /// Other defaults: compare 1,8,32; storm 20; size-sweep 1; tproc-c 1,2,4,8; --rate 32; --soak 8;
-    /// check --quick and check --explain-latency have their own.
-    #[arg(
-        short,
-        long,
-        value_name = "LADDER",
-        help_heading = "Load",
-        value_parser = Ladder::read
-    )]
+    /// Other defaults: compare 1,8,32; storm 20; size-sweep 1; tproc-c 1,2,4,8; --rate 32; --soak
+    /// 8; check --quick and check --explain-latency have their own.
+    #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
     pub(super) jobs: Option<Ladder>,
     /// Measured time of each row, such as 30s [default: check 4s, run 10s, compare 2s]
     ///
     /// Without it, a row of check also ends when it has written 4 GiB (--quick: 1500ms or 1 GiB),
     /// and a row of compare at 256 MiB. The default of tproc-c is 5m.
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Load",
-        value_parser = values::time_over_zero
-    )]
+    #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     pub(super) time: Option<Nanos>,
     /// Time before each row that is not measured, such as 500ms; 0 for none [default: check 1s, run
     /// 2s; compare and check --quick 500ms; tproc-c 2m]
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Load",
-        hide_short_help = true,
-        value_parser = parse_duration
-    )]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(super) warmup: Option<Nanos>,
     #[command(flatten)]
     pub(super) load: LoadArgs,
@@ -102,6 +80,7 @@ pub(crate) struct MeasureArgs {
 
 /// A command that measures one target and judges the run.
 pub(super) struct JudgedCommand<'a> {
+    pub(super) need: &'a NeedArgs,
     pub(super) judged: &'a JudgedArgs,
     pub(super) measure: &'a MeasureArgs,
     /// A report is written also where none was named.
@@ -117,6 +96,7 @@ impl JudgedArgs {
     /// The option that is wrong, and what it takes.
     pub(super) fn plan(
         &self,
+        need: &NeedArgs,
         measured: MeasurementPlan,
         not_judged: Option<&str>,
         safety: &SafetyArgs,
@@ -131,9 +111,9 @@ impl JudgedArgs {
                 log: self.target.log(measured.log)?,
                 events: self.events.events,
                 judgement: JudgementPlan {
-                    need: self.need.need(),
-                    declared: self.need.declared(),
-                    thresholds: self.need.thresholds()?,
+                    need: need.need(),
+                    declared: need.declared(),
+                    thresholds: need.thresholds()?,
                     not_judged: not_judged.map(str::to_owned).into_iter().collect(),
                 },
                 notes: self.notes.notes()?,
@@ -150,7 +130,7 @@ impl<'a> JudgedCommand<'a> {
     /// A place to which a result could not be written.
     pub(super) fn store(&self) -> Result<Store, CommandError> {
         let store = self.measure.store.open_to_store()?;
-        self.judged.need.spared(&self.measure.output);
+        self.need.spared(&self.measure.output);
         self.measure.output.check_beside(&store)?;
         Ok(store)
     }
@@ -194,7 +174,7 @@ impl<'a> JudgedCommand<'a> {
     ) -> Result<ExitCode, CommandError> {
         let (store, output) = (self.store()?, &self.measure.output);
         let terminal = self.terminal(&store)?;
-        let found = (self.judged.need).of_production(&store, terminal.interrupt())?;
+        let found = (self.need).of_production(&store, terminal.interrupt())?;
         if let Some((need, lines)) = found {
             lines.iter().for_each(|line| output.say(line));
             plan.measured.judgement.need = need;
@@ -222,8 +202,8 @@ impl<'a> JudgedCommand<'a> {
         if is_needed && run.verdict.is_none() {
             output.say(NOT_JUDGED);
         }
-        Ok(match self.decides || self.judged.strict || is_needed {
-            true => ExitCode::from(exit_code(&run, self.judged.strict)),
+        Ok(match self.decides || self.need.strict || is_needed {
+            true => ExitCode::from(exit_code(&run, self.need.strict)),
             false => ended(&run, true),
         })
     }

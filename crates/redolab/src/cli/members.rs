@@ -112,14 +112,15 @@ impl MembersChoice {
 
 /// Options of members.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "The log")]
 pub(crate) struct MemberArgs {
     /// Size of the ring of ring:DISK,RING and failover:DISK,RING, from 64k. The ring lasts for its
     /// size divided by the rate of redo, and twice its size is taken in memory [default: 64M]
-    #[arg(long, value_name = "SIZE", help_heading = "The log", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     ring_size: Option<u64>,
     /// How long the disk of failover:DISK,RING may take before redo is written to the ring, up to
     /// 1s [default: 20ms]
-    #[arg(long, value_name = "TIME", help_heading = "The log", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     failover_delay: Option<Nanos>,
     /// Accept directories of one log that are on the same device
     #[arg(long, help_heading = "Safety")]

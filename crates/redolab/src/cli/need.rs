@@ -21,39 +21,34 @@ use std::path::{Path, PathBuf};
 
 /// Options that say what is needed and known.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "The need")]
 pub(crate) struct NeedArgs {
     /// Needed commits per second, such as 5000 or 5k
-    #[arg(long, value_name = "N", value_parser = values::commit_rate, help_heading = "The need")]
+    #[arg(long, value_name = "N", value_parser = values::commit_rate)]
     commit_rate: Option<f64>,
     /// Needed redo per second, such as 80M
-    #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::redo_rate)]
+    #[arg(long, value_name = "SIZE", value_parser = values::redo_rate)]
     redo_rate: Option<u64>,
     /// Highest acceptable 99th percentile of log file sync, such as 2ms
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "The need",
-        value_parser = values::time_over_zero
-    )]
+    #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     p99: Option<Nanos>,
-    /// Take the need from a production system: from a stored run that was imported or watched, or
-    /// from evidence that `redolab import` reads (AWR or Statspack, a trace, two readings of
-    /// v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, a sweep, published tables, ...): commits and
-    /// redo per second, sessions, log file sync and log file parallel write, as far as it contains
-    /// them; of several loads the largest. --commit-rate, --redo-rate and --p99 override
-    #[arg(long, value_name = "RUN|FILE", help_heading = "The need")]
+    /// Take the need from a production system: a stored run or a file of evidence
+    ///
+    /// A run that was imported or watched, or evidence that `redolab import` reads (AWR or
+    /// Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, a sweep,
+    /// published tables, ...): commits and redo per second, sessions, log file sync and log file
+    /// parallel write, as far as it contains them; of several loads the largest. --commit-rate,
+    /// --redo-rate and --p99 override it.
+    #[arg(long, value_name = "RUN|FILE")]
     need_from: Option<String>,
+    /// Exit with 3 also if the verdict is conditional
+    #[arg(long)]
+    pub(super) strict: bool,
     /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes
-    #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::rated_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = values::rated_bytes)]
     tbw: Option<u64>,
     /// Number of years that the drive must last; needs --tbw [default: 5]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "tbw",
-        help_heading = "The need",
-        value_parser = values::years
-    )]
+    #[arg(long, value_name = "N", requires = "tbw", value_parser = values::years)]
     years: Option<f64>,
     /// Declare a protection against power loss: plp (every drive keeps its cache on power loss) or
     /// battery (the battery of the RAID controller works, and the caches of its disks are off). Add
@@ -78,12 +73,7 @@ pub(crate) struct CutsBoundArgs {
     /// Highest share of power cuts with a loss, in percent, at which a power test makes durability
     /// tested. It follows from the number of cuts without a loss (95 % confidence): 20 cuts show
     /// less than 14 %, 59 less than 5 %, 299 less than 1 % [default: 14]
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        help_heading = "What is known",
-        value_parser = cuts_bound
-    )]
+    #[arg(long, value_name = "PERCENT", help_heading = "What is known", value_parser = cuts_bound)]
     cuts_bound: Option<f64>,
 }
 

@@ -16,8 +16,10 @@ const TAGS_MAX: usize = 32;
 /// What is noted about a run.
 #[derive(Debug, Args)]
 pub(crate) struct NotesArgs {
-    /// Label of the run, which can be used wherever a run is named: the newest run with the label,
-    /// LABEL~1 the one before
+    /// Label of the run
+    ///
+    /// It can be used wherever a run is named: the newest run with the label, LABEL~1 the one
+    /// before.
     #[arg(long, value_name = "NAME", help_heading = "Run store", value_parser = label)]
     label: Option<String>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Options of `powertest`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 A second machine keeps the acknowledgements: start `serve` there. On the machine under test start \
 `write`, cut the power while it runs, and run `verify` after the restart. docs/powertest.md shows \
 how to automate this with a switchable outlet and systemd.

@@ -55,7 +55,7 @@ fn of(wanted: &[Redacted]) -> Redaction {
 
 /// Options of `redact`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 A name is recognised where the evidence labels it: a line `Node name:`, a column `Host Name`, a \
 key `hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same \
 name has the same pseudonym in all files of one command. A name that nothing labels, such as a \

@@ -1,4 +1,8 @@
-//! `redolab report`.
+//! `redolab report`: a stored run as a page, as Markdown, or for other programs.
+
+mod export;
+
+pub(super) use export::trace_file;
 
 use super::CommandError;
 use super::common::{audience, print};
@@ -19,15 +23,20 @@ pub(crate) struct ReportArgs {
     /// The run: its id, the first characters of its id if no other run has them, its label, or
     /// `last`
     run: String,
-    /// File to write. A name that ends with `.md` gets the answer, figures and findings as
-    /// Markdown for a ticket, every other name the report [default: redolab-RUN.html in the
-    /// current directory]
-    #[arg(short, long, value_name = "FILE")]
+    /// File or folder to write [default: redolab-RUN.html in the current directory; other formats
+    /// than html: standard output]
+    ///
+    /// A name that ends with `.md` gets the answer, figures and findings as Markdown for a ticket.
+    /// Formats of several files need a folder, which is created if it does not exist.
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Kind of the report: html, or markdown for a ticket, which goes to standard output unless -o
-    /// names a file [default: as the name of the file says, else html]
-    #[arg(long, value_name = "FORMAT", conflicts_with = "figure")]
+    /// Format [default: as the name of the file says, else html]
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "figure")]
     format: Option<ReportFormat>,
+    /// The row of the run, from 1, for --format trace; without it a run with several rows needs a
+    /// folder, for a file of each row
+    #[arg(long, value_name = "N")]
+    row: Option<u32>,
     /// Write one figure of the report as SVG, such as `answer` (the figure at the top); an
     /// unknown id lists all [default file: redolab-RUN-ID.svg]
     #[arg(long, value_name = "ID")]
@@ -36,20 +45,38 @@ pub(crate) struct ReportArgs {
     store: StoreArgs,
 }
 
-/// Kinds of a whole report.
+/// What a run is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
     /// One HTML file that needs no network
     Html,
-    /// The answer, figures and findings as Markdown, to be pasted into a ticket
+    /// The answer, figures and findings, to be pasted into a ticket
     Markdown,
+    /// One JSON file for another store, which `redolab import` reads (without events)
+    Redolab,
+    /// fio's JSON, one document
+    FioJson,
+    /// The files that fio-plot reads, one folder per workload (folder)
+    FioPlot,
+    /// HdrHistogram logs (V2), one file per series (folder)
+    Hlog,
+    /// Parquet datasets hist, interval, device and events, by run_id and node (folder)
+    Parquet,
+    /// OpenMetrics text
+    Openmetrics,
+    /// Waits one by one in the form of Oracle's trace (event 10046), one file per row, which import
+    /// reads; only of runs with --events
+    Trace,
 }
 
 pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     let id = store.resolve(&args.run)?;
+    let kind = match args.format {
+        None | Some(ReportFormat::Html | ReportFormat::Markdown) => ReportKind::of(args)?,
+        Some(format) => return export::main(&store, &id, args, format),
+    };
     let (mut run, complete) = store.load_any(&id)?;
-    let kind = ReportKind::of(args)?;
     if matches!(kind, ReportKind::Markdown) && args.output.is_none() {
         print(analysis::report::markdown(&run, &Columns::Usual, false).as_bytes())?;
         return Ok(ended(&run, complete));
@@ -87,7 +114,7 @@ impl ReportKind {
         match args.format {
             Some(ReportFormat::Html) => return Ok(ReportKind::Page),
             Some(ReportFormat::Markdown) => return Ok(ReportKind::Markdown),
-            None => {}
+            _ => {}
         }
         match (&args.figure, extension.as_deref()) {
             (Some(_), Some("png")) => Err(CommandError::usage(

@@ -56,12 +56,13 @@ pub(crate) enum ViewFormat {
 
 /// Options of commands that show something that is not a run.
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct ViewArgs {
     /// Format of the result
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ViewFormat,
     /// Write the result to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// What the command reads.
     #[arg(skip)]

@@ -3,7 +3,7 @@
 use super::CommandError;
 use super::loads::{OPEN_JOBS, SOAK_JOBS};
 use super::measured::{JudgedArgs, JudgedCommand, MeasureArgs};
-use super::need::CutsBoundArgs;
+use super::need::{CutsBoundArgs, NeedArgs};
 use super::tproc_c::TprocCWorkloadArgs;
 use super::values::{self, SweepSizes};
 use crate::experiment::fits;
@@ -48,6 +48,10 @@ code, as of check: 0 yes or conditional, 3 no, 4 undetermined.
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
+    need: NeedArgs,
+    #[command(flatten)]
+    options: RunOptions,
+    #[command(flatten)]
     judged: JudgedArgs,
     /// Run on the null device, to measure redolab's own overhead
     #[arg(
@@ -57,13 +61,12 @@ pub(crate) struct RunArgs {
     )]
     null: bool,
     #[command(flatten)]
-    options: RunOptions,
-    #[command(flatten)]
     tproc_c: TprocCWorkloadArgs,
 }
 
 /// What is run, and how; where is for others to say.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct RunOptions {
     /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125, LGWR-THR, storm, size-sweep or tproc-c (--help explains
     /// them)
@@ -72,62 +75,41 @@ pub(crate) struct RunOptions {
         long,
         value_name = "NAME",
         default_value = "LGWR-LAT1",
-        help_heading = "Load",
         hide_possible_values = true,
         value_parser = values::workload()
     )]
     workload: Workload,
-    /// End each row after this many commits of each session, such as 5000 or 200k, instead of after
-    /// a time [default of storm: 200000]
+    /// End each row after this many commits of each session, such as 200k, instead of after a time
+    ///
+    /// The default of storm is 200000.
     #[arg(
         long,
         value_name = "N",
-        help_heading = "Load",
         value_parser = parse_count,
         conflicts_with_all = ["time", "rate", "soak"]
     )]
     commits: Option<u64>,
     /// Redo per transaction in a size-sweep, such as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
     /// (steps of 64k) [default: 1k..16M]
-    #[arg(
-        long,
-        value_name = "SIZES",
-        help_heading = "Load",
-        hide_short_help = true,
-        value_parser = SweepSizes::read
-    )]
+    #[arg(long, value_name = "SIZES", value_parser = SweepSizes::read)]
     sizes: Option<SweepSizes>,
     /// Number of records into which the redo of a transaction is divided [default: 1; size-sweep:
     /// one per 8 kB]
-    #[arg(long, value_name = "N", help_heading = "Load", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     records: Option<u32>,
     /// COMMIT WRITE mode: wait-immediate, wait-batch, nowait-immediate, nowait-batch
     #[arg(
         long,
         value_name = "MODE",
-        help_heading = "Load",
         hide_possible_values = true,
         value_parser = values::commit_write()
     )]
     commit_write: Option<CommitMode>,
     /// Time of CPU work before each commit, such as 50us
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "0",
-        help_heading = "Load",
-        hide_short_help = true,
-        value_parser = parse_duration
-    )]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     cpu_per_txn: Nanos,
     /// Seed of the random payload, of the random arrivals and of the users of tproc-c
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        help_heading = "Load",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
     #[command(flatten)]
     pub(super) measure: MeasureArgs,
@@ -238,7 +220,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
         &Unnamed::RUN
     };
     let measured = options.planned(options.measure.log.plan()?, unnamed)?;
-    let mut plan = judged.plan(measured, None, &options.measure.safety)?;
+    let mut plan = judged.plan(&args.need, measured, None, &options.measure.safety)?;
     if args.null {
         plan.target = PlannedTarget::Null;
         if plan.measured.events {
@@ -255,6 +237,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     }
     args.tproc_c.apply(&mut plan, is_tproc_c)?;
     let command = JudgedCommand {
+        need: &args.need,
         judged,
         measure: &options.measure,
         reports: false,

@@ -1,23 +1,19 @@
 //! `redolab runs`: what is in the run store.
 
-use super::common::{OutputArgs, ViewArgs, print};
-use super::export::{self, ExportArgs};
+use super::common::{OutputArgs, ViewArgs};
 use super::stored::StoreArgs;
-use super::{CommandError, FAILED, ended, notes};
-use crate::input;
-use crate::output::differences::RunDifferences;
+use super::{CommandError, ended, notes};
 use crate::output::lines::tell;
 use crate::output::stored::{self, Listing};
 use crate::store::Store;
 use clap::{Args, Subcommand};
 use measure::run::RunNotes;
 use measure::words::sanitize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Options of `runs`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Name a run by its id, by the first characters of its id if no other run has them, by `last` or by \
 its label (the newest run with it). `last~1` is the run before the newest, LABEL~1 the one before \
 the newest with that label.")]
@@ -50,33 +46,12 @@ enum RunsCommand {
         #[arg(long, value_name = "NAME", value_parser = notes::label)]
         label: Option<String>,
     },
-    /// Print in which options and in what of its environment two runs differ; `compare` compares
-    /// their figures
-    Diff {
-        /// The base
-        a: String,
-        /// The other run
-        b: String,
-        #[command(flatten)]
-        view: ViewArgs,
-    },
-    /// Export a run: as one JSON file (with its intervals) for another store, or as files for other
-    /// programs
-    Export(ExportArgs),
-    /// Load exported runs into the store
-    Load {
-        /// Files that `runs export` wrote
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
     /// Delete runs permanently
     Delete {
         /// The runs, each by its id; `last` and labels are not accepted here
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
-    /// Print the directory of the store
-    Path,
 }
 
 pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
@@ -89,20 +64,7 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
             id,
             notes::collected(label.clone(), tags)?,
         ),
-        Some(RunsCommand::Diff { a, b, view }) => diff(&args.store.open()?, (a, b), view),
-        Some(RunsCommand::Export(wanted)) => {
-            let store = args.store.open()?;
-            let id = store.resolve(&wanted.id)?;
-            export::main(&store, &id, wanted)
-        }
-        Some(RunsCommand::Load { files }) => load(&args.store.open()?, files),
         Some(RunsCommand::Delete { ids }) => delete(&args.store.open()?, ids),
-        Some(RunsCommand::Path) => {
-            let path = args.store.path()?;
-            let shown = sanitize::line(&path.display().to_string());
-            print(format!("{shown}\n").as_bytes())?;
-            Ok(ExitCode::SUCCESS)
-        }
     }
 }
 
@@ -140,34 +102,6 @@ fn tag(store: &Store, id: &str, more: RunNotes) -> Result<ExitCode, CommandError
         all.tags_in_words()
     ));
     Ok(ExitCode::SUCCESS)
-}
-
-fn diff(store: &Store, (a, b): (&str, &str), view: &ViewArgs) -> Result<ExitCode, CommandError> {
-    let load =
-        |name: &str| -> Result<_, CommandError> { Ok(store.load_any(&store.resolve(name)?)?.0) };
-    let found = RunDifferences::of(&load(a)?, &load(b)?)
-        .map_err(|e| CommandError::failed(format!("runs diff: {e}")))?;
-    view.spares(store);
-    view.emit(&found, |style| found.text(style))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
-    let mut code = ExitCode::SUCCESS;
-    for path in files {
-        let loaded = input::open(path)
-            .map_err(|e| e.to_string())
-            .and_then(|mut file| store.import(&mut file).map_err(|e| e.to_string()));
-        match loaded {
-            Ok(id) => print(format!("{id}\n").as_bytes())?,
-            Err(why) => {
-                let line = format!("{}: {why}", path.display());
-                tell(&format!("redolab: {}", sanitize::line(&line)));
-                code = ExitCode::from(FAILED);
-            }
-        }
-    }
-    Ok(code)
 }
 
 /// All names are looked up before anything is deleted.

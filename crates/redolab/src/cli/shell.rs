@@ -20,8 +20,8 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ManArgs {
     /// Write a page for each command into this directory, instead of the main page to standard
     /// output
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, CommandError> {
@@ -32,7 +32,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, CommandErr
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<ExitCode, CommandError> {
-    match &args.dir {
+    match &args.output {
         Some(dir) => {
             let mut command = Cli::command().disable_help_subcommand(true);
             command.build();

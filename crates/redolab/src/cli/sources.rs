@@ -1,7 +1,7 @@
 //! Sources that are named on the command line: runs of the store, exported runs, and files of
 //! evidence, which are imported in memory and not stored.
 
-use super::CommandError;
+use super::{CommandError, values};
 use crate::command_line::command_line;
 use crate::experiment::judge::judge;
 use crate::input;
@@ -11,11 +11,29 @@ use crate::intake::run;
 use crate::signals::{self, Interrupt};
 use crate::store::{Store, read_export};
 use analysis::thresholds::Thresholds;
-use evidence::{Import, Options};
+use clap::Args;
+use evidence::{Import, Kind, Options};
 use measure::imported::Severity;
 use measure::run::Run;
+use measure::units::parse_bytes;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// How files of evidence are read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Evidence")]
+pub(crate) struct ReadingArgs {
+    /// Kind of the files [default: each file is recognised from its content]
+    #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = values::kind())]
+    pub(super) kind: Option<Kind>,
+    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: as the header of the trace
+    /// implies]
+    #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
+    pub(super) ela_unit: Option<u64>,
+    /// Largest size of a compressed file after decompression, such as 64G
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
+    pub(super) max_unpacked: u64,
+}
 
 /// Largest size of a compressed file after decompression.
 const UNPACKED_MAX: u64 = 64 << 30;
@@ -40,7 +58,7 @@ pub(super) fn source(
             Err(other) => Err(other.into()),
         };
     }
-    if path.is_file() && is_export(path) {
+    if is_export(path) {
         let failed = |e: String| CommandError::failed(format!("{name}: {e}"));
         let mut file = input::open(path).map_err(|e| failed(e.to_string()))?;
         return read_export(&mut file, &mut |_, _| {}).map_err(|e| failed(e.to_string()));
@@ -48,10 +66,18 @@ pub(super) fn source(
     evidence(name, interrupt)
 }
 
-fn is_export(path: &Path) -> bool {
+/// Whether a file is an exported run.
+pub(super) fn is_export(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let mut head = Vec::new();
     let read = input::open(path).and_then(|f| f.take(HEAD).read_to_end(&mut head));
-    read.is_ok() && String::from_utf8_lossy(&head).contains("\"redolab.export/")
+    let head = String::from_utf8_lossy(&head);
+    // Keys may be in any order: the intervals may come before the schema.
+    let marks = ["\"redolab.export/", "#redolab.hlog/"];
+    let has_mark = marks.iter().any(|mark| head.contains(mark));
+    read.is_ok() && head.trim_start().starts_with('{') && has_mark
 }
 
 /// The run that a file, directory or pattern gives.

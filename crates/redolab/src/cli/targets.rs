@@ -90,6 +90,7 @@ fn address(path: &Path) -> Option<(&str, &str)> {
 
 /// Several directories in place of one path.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "The log")]
 pub(crate) struct PlacesArgs {
     /// Put the log in a stripe over several directories, which are on different devices, instead of
     /// one: fine:PATH1,PATH2 (pieces of 128 KiB) or coarse:PATH1,PATH2 (pieces of 1 MiB). The floor
@@ -97,7 +98,6 @@ pub(crate) struct PlacesArgs {
     #[arg(
         long,
         value_name = "WIDTH:PATHS",
-        help_heading = "The log",
         group = "several",
         conflicts_with_all = ["path", "destroy", "driver"]
     )]
@@ -111,7 +111,6 @@ pub(crate) struct PlacesArgs {
     #[arg(
         long,
         value_name = "KIND:PATHS",
-        help_heading = "The log",
         group = "several",
         conflicts_with_all = ["path", "destroy", "driver", "stripe"]
     )]
@@ -175,21 +174,15 @@ fn over(directories: &[PathBuf]) -> Option<PlannedTarget> {
 /// What one target is: a path, several directories, several logs, or a server.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// A directory on the device (log files are made in a folder of redolab's own and removed at the
-    /// end) [default: .]
+    /// A directory on the device (log files are made in a folder of redolab's own and removed at
+    /// the end) [default: .]
     ///
-    /// Or a raw block device, which is overwritten and needs --destroy; or the address of a database
-    /// server: postgres://user@host/database, mariadb://user@host/database.
+    /// Or a raw block device, which is overwritten and needs --destroy; or the address of a
+    /// database server: postgres://user@host/database, mariadb://user@host/database.
     #[arg(value_name = "PATH", group = "path")]
     place: Option<PathBuf>,
     /// The same as PATH
-    #[arg(
-        long,
-        value_name = "PATH",
-        group = "path",
-        help_heading = "Target",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "PATH", group = "path", help_heading = "Target")]
     on: Option<PathBuf>,
     #[command(flatten)]
     places: PlacesArgs,
@@ -202,7 +195,6 @@ pub(crate) struct TargetArgs {
         long,
         value_name = "N|PATHS",
         help_heading = "The log",
-        hide_short_help = true,
         conflicts_with_all = ["stripe", "members", "destroy", "driver", "events"]
     )]
     nodes: Option<NodesChoice>,
@@ -255,38 +247,26 @@ impl TargetArgs {
 
 /// A server that redolab makes, uses and removes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Database")]
 pub(crate) struct ServerArgs {
-    /// Measure a database server through this driver (postgres, mariadb), instead of redolab's own
-    /// log: without --url a private server on the target's directory, which is removed at the end
-    #[arg(
-        long,
-        value_name = "NAME",
-        help_heading = "Database",
-        conflicts_with = "destroy"
-    )]
+    /// Measure a private server on the target's directory: postgres or mariadb
+    ///
+    /// It is made for the run, in place of redolab's own log, and removed at the end. With --url:
+    /// the existing server at this address.
+    #[arg(long, value_name = "NAME", conflicts_with = "destroy")]
     driver: Option<String>,
     /// Directory of the server's programs [default: those that are installed]
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "driver",
-        help_heading = "Database"
-    )]
+    #[arg(long, value_name = "DIR", requires = "driver")]
     server_bin: Option<PathBuf>,
     /// A setting of the private server, such as wal_sync_method=open_datasync (PostgreSQL) or
     /// innodb_flush_log_at_trx_commit=2 (MariaDB)
-    #[arg(
-        long,
-        value_name = "NAME=VALUE",
-        requires = "driver",
-        help_heading = "Database",
-        value_parser = setting
-    )]
+    #[arg(long, value_name = "NAME=VALUE", requires = "driver", value_parser = setting)]
     server_setting: Vec<(String, String)>,
 }
 
 /// A server in place of a path.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Database")]
 pub(crate) struct DriverArgs {
     #[command(flatten)]
     server: ServerArgs,
@@ -295,26 +275,14 @@ pub(crate) struct DriverArgs {
         long,
         value_name = "URL",
         requires = "driver",
-        help_heading = "Database",
         conflicts_with_all = ["path", "data", "wal", "server_bin", "server_setting"]
     )]
     url: Option<String>,
     /// Directory for the data of the private server [default: the target]
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "driver",
-        help_heading = "Database"
-    )]
+    #[arg(long, value_name = "DIR", requires = "driver")]
     data: Option<PathBuf>,
     /// Directory for the redo of the private server, whose device is measured [default: the target]
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "driver",
-        help_heading = "Database",
-        conflicts_with = "path"
-    )]
+    #[arg(long, value_name = "DIR", requires = "driver", conflicts_with = "path")]
     wal: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
-//! TPROC-C on a database server: `redolab tprocc` loads, checks and drops its tables; its options of
-//! `redolab run`.
+//! TPROC-C on a database server: `redolab tprocc` loads, checks and drops its tables; its options
+//! of `redolab run`.
 
 use super::common::print;
 use super::{CommandError, INCOMPLETE};
@@ -22,7 +22,7 @@ const DRIVER: &str = "tprocc";
 
 /// `tprocc`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
   redolab tprocc load --url postgres://bench@db1/bench --warehouses 10
   redolab run --workload tproc-c --jobs 1,4,16 postgres://bench@db1/bench
   redolab tprocc drop --url postgres://bench@db1/bench
@@ -74,18 +74,13 @@ struct TprocCLoadArgs {
 
 /// Options of the workload tproc-c.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Database")]
 pub(crate) struct TprocCWorkloadArgs {
     /// Warehouses of tproc-c on a private server [default: 1]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "driver",
-        help_heading = "Database",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "N", requires = "driver")]
     warehouses: Option<u32>,
     /// Let each user of tproc-c key (2 to 18 s) before and think (5 to 12 s) after each transaction
-    #[arg(long, help_heading = "Database", hide_short_help = true)]
+    #[arg(long)]
     think: bool,
 }
 

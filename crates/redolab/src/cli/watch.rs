@@ -4,9 +4,10 @@ use super::canary::{self, CanaryArgs};
 use super::common::{OutputArgs, command_line};
 use super::console::{ReportTo, Terminal};
 use super::notes::NotesArgs;
+use super::report::trace_file;
 use super::stored::{EventArgs, StoreArgs};
 use super::values;
-use super::{CommandError, ended, export, need};
+use super::{CommandError, ended, need};
 use crate::experiment::Failure;
 use crate::experiment::plan::JudgementPlan;
 use crate::output::{overview, watched};
@@ -26,7 +27,7 @@ const HEADING_EVERY: u32 = 20;
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 --canary needs no root: it writes to a small file of its own, and looks at neither log nor server.
 
 Otherwise redolab needs root, or the group that owns tracefs. It uses a private instance of the \
@@ -209,7 +210,7 @@ pub(crate) fn main(args: &WatchArgs) -> Result<ExitCode, CommandError> {
     };
     let run = watch(&plan, server.flatten(), &terminal, &mut look, &store)?;
     if let Some(path) = &args.trace {
-        export::trace_file(&store, &run, 1, path, &args.output.inputs())?;
+        trace_file(&store, &run, 1, path, &args.output.inputs())?;
     }
     args.output.emit_stored(&store, &run, |style| {
         overview::text(&run, args.output.view(), style)

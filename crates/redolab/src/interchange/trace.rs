@@ -109,7 +109,7 @@ fn header(out: &mut dyn Write, run: &Run, (number, row): (usize, &Row)) -> std::
         (
             "Written by",
             format!(
-                "redolab {} (runs export --format trace), not by an Oracle server",
+                "redolab {} (report --format trace), not by an Oracle server",
                 text(&run.redolab_version)
             ),
         ),

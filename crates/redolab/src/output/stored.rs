@@ -135,7 +135,7 @@ pub fn text(listing: &Listing<'_>, style: table::Style) -> String {
     let (headings, lines) = drawing::fit(&headings, lines, &DROP_FIRST, style);
     let mut out = drawing::draw(&headings, lines, headings.len(), style);
     let figures = "Commits/s and p99 (log file sync) are those of the fastest row whose sessions \
-                   waited. compare compares runs, runs diff their options.";
+                   waited. compare compares runs, compare --as differences their options.";
     wrap(&mut out, "", figures, style.width);
     let unfinished: Vec<&Line<'_>> = listing
         .runs

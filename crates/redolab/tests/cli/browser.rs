@@ -132,7 +132,7 @@ fn console(said: &str) -> Vec<&str> {
 /// A run of five minutes: one of a moment, its only interval repeated, under another name.
 fn store_a_long_run(place: &Place) -> String {
     let short = place.store_a_run();
-    let mut export = place.run(&["runs", "export", &short]).json();
+    let mut export = place.run(&["report", &short, "--format", "redolab"]).json();
     let run = &mut export["run"];
     let id = format!("{short}-long");
     run["run_id"] = id.clone().into();
@@ -148,7 +148,7 @@ fn store_a_long_run(place: &Place) -> String {
     let path = place.path().join("long.json");
     std::fs::write(&path, export.to_string()).expect("writes");
     place
-        .run(&["runs", "load", &path.display().to_string()])
+        .run(&["import", &path.display().to_string()])
         .expect(0, &[]);
     id
 }

@@ -1,4 +1,4 @@
-//! `redolab capacity`: the curves of study 003, a run of this machine, and what is no sweep.
+//! `compare --as capacity`: the curves of study 003, a run of this machine, and what is no sweep.
 
 use crate::harness::{Place, schema_problems};
 use std::path::Path;
@@ -13,6 +13,8 @@ fn study_003_has_its_loads_knees_and_odd_tests() {
     let place = Place::new();
     let study = study_003();
     let all = [
+        "compare",
+        "--as",
         "capacity",
         &study,
         "--sync-under",
@@ -51,11 +53,18 @@ fn study_003_has_its_loads_knees_and_odd_tests() {
         .iter()
         .filter(|c| c["anomalies"].as_array().is_some_and(|a| !a.is_empty()));
     assert_eq!(odd.count(), 2);
-    let one = place.run(&["capacity", &study, "--workload", "LAT25 on x86"]);
+    let one = place.run(&[
+        "compare",
+        "--as",
+        "capacity",
+        &study,
+        "--curve",
+        "LAT25 on x86",
+    ]);
     one.expect(0, &["LGWR-LAT25 on x86 Server"]);
     assert!(!one.out.contains("LGWR-LAT1 "), "{}", one.out);
     place
-        .run(&["capacity", &study, "--workload", "NOPE"])
+        .run(&["compare", "--as", "capacity", &study, "--curve", "NOPE"])
         .expect(
             2,
             &[
@@ -81,7 +90,9 @@ fn an_output_has_one_knee() {
         "-q",
     ];
     place.run(&run).expect(0, &[]);
-    let capacity = place.run(&["capacity", "last", "--format", "json"]).json();
+    let capacity = place
+        .run(&["compare", "--as", "capacity", "last", "--format", "json"])
+        .json();
     let knee = &capacity["sources"][0]["curves"][0]["knee"]["jobs"];
     let run = place
         .run(&["runs", "show", "last", "--format", "json"])
@@ -98,9 +109,11 @@ fn an_output_has_one_knee() {
         Some(knee.clone()).filter(|k| !k.is_null())
     );
     let study = place.run(&[
+        "compare",
+        "--as",
         "capacity",
         &study_003(),
-        "--workload",
+        "--curve",
         "LGWR-THR on Exadata X5-2",
     ]);
     study.expect(0, &["Knee"]);
@@ -116,7 +129,14 @@ fn an_output_has_one_knee() {
 #[test]
 fn a_ceiling_below_a_measured_rate_is_not_printed() {
     let place = Place::new();
-    let found = place.run(&["capacity", &study_003(), "--workload", "LGWR-LAT1 on x86"]);
+    let found = place.run(&[
+        "compare",
+        "--as",
+        "capacity",
+        &study_003(),
+        "--curve",
+        "LGWR-LAT1 on x86",
+    ]);
     found.expect(
         0,
         &[
@@ -132,13 +152,13 @@ fn a_measured_run_has_a_curve_and_what_is_no_sweep_is_refused() {
     let place = Place::new();
     let one = place.store_a_run();
     place
-        .run(&["capacity", &one])
+        .run(&["compare", "--as", "capacity", &one])
         .expect(1, &["two numbers of jobs"]);
     let run = [
         "run", "--null", "--jobs", "1,2,4", "--time", "100ms", "--warmup", "0", "-q",
     ];
     place.run(&run);
-    let found = place.run(&["capacity", "last", "--commit-rate", "10"]);
+    let found = place.run(&["compare", "--as", "capacity", "last", "--commit-rate", "10"]);
     found.expect(
         0,
         &[
@@ -149,14 +169,16 @@ fn a_measured_run_has_a_curve_and_what_is_no_sweep_is_refused() {
         ],
     );
     place
-        .run(&["capacity", "none.csv"])
+        .run(&["compare", "--as", "capacity", "none.csv"])
         .expect(2, &["there is no such file"]);
     place
-        .run(&["capacity", "last", "--sync-under", "1"])
+        .run(&["compare", "--as", "capacity", "last", "--sync-under", "1"])
         .expect(2, &["--sync-under"]);
-    place.run(&["capacity"]).expect(2, &["RUN|FILE"]);
+    place
+        .run(&["compare", "--as", "capacity"])
+        .expect(2, &["name what to compare"]);
     std::fs::write(place.path().join("no.txt"), "nothing\u{1b}[2J\n").expect("writes");
-    let found = place.run(&["capacity", "no.txt"]);
+    let found = place.run(&["compare", "--as", "capacity", "no.txt"]);
     found.expect(1, &["no.txt"]);
     assert!(!found.err.contains('\u{1b}'));
 }

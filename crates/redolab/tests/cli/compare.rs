@@ -40,7 +40,7 @@ fn stored_runs_and_exported_files_are_compared() {
 
     // A file of another machine, in a store that does not have the run.
     place
-        .run(&["runs", "export", &a, "-o", "base.json"])
+        .run(&["report", &a, "--format", "redolab", "-o", "base.json"])
         .expect(0, &[]);
     place.run(&["runs", "delete", &a]).expect(0, &[]);
     let json = place

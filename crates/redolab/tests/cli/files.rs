@@ -56,7 +56,7 @@ fn a_result_never_replaces_what_the_command_reads() {
 
     let (a, b) = (place.store_a_run(), place.store_a_run());
     for (id, file) in [(&a, "a.json"), (&b, "b.json")] {
-        let done = place.run(&["runs", "export", id, "-o", file]);
+        let done = place.run(&["report", id, "--format", "redolab", "-o", file]);
         done.expect(0, &[]);
     }
     let before = read(at("b.json"));
@@ -76,7 +76,7 @@ fn a_result_never_replaces_what_the_command_reads() {
         vec!["report", &a, "-o", &shown],
         vec!["runs", "show", &a, "-o", &shown],
         vec!["runs", "list", "-o", &shown],
-        vec!["runs", "export", &a, "-o", &shown],
+        vec!["report", &a, "--format", "redolab", "-o", &shown],
         vec!["import", "ev.trc", "-o", &shown],
         vec!["compare", &a, &b, "-o", &shown],
     ];
@@ -112,16 +112,8 @@ fn no_result_goes_through_a_link() {
         vec!["report", &id],
         vec!["report", &id, "-o", "link"],
         vec!["runs", "show", &id, "-o", "link"],
-        vec!["runs", "export", &id, "-o", "link"],
-        vec![
-            "runs",
-            "export",
-            &id,
-            "--format",
-            "openmetrics",
-            "-o",
-            "link",
-        ],
+        vec!["report", &id, "--format", "redolab", "-o", "link"],
+        vec!["report", &id, "--format", "openmetrics", "-o", "link"],
         vec!["import", "ev.trc", "-o", "link"],
         vec!["import", "ev.trc", "--csv", "-o", "dangling"],
         vec!["findings", "-o", "dangling"],
@@ -134,9 +126,7 @@ fn no_result_goes_through_a_link() {
     fs::create_dir(at("lake")).expect("fresh");
     fs::create_dir(at("elsewhere")).expect("fresh");
     symlink(at("elsewhere"), at("lake/hist")).expect("links");
-    let done = place.run(&[
-        "runs", "export", &id, "--format", "parquet", "--into", "lake",
-    ]);
+    let done = place.run(&["report", &id, "--format", "parquet", "-o", "lake"]);
     done.expect(2, &["symbolic link"]);
     assert_eq!(entries(&at("elsewhere")), Vec::<String>::new());
     // What stands before the name is the user's own way of naming a directory.
@@ -169,10 +159,17 @@ fn modes_fit_what_is_in_a_result() {
             "log file sync",
         ],
         vec!["runs", "show", &evidence, "-o", "ev.txt"],
-        vec!["runs", "export", &evidence, "-o", "ev.export"],
+        vec![
+            "report",
+            &evidence,
+            "--format",
+            "redolab",
+            "-o",
+            "ev.export",
+        ],
         vec!["report", &id, "-o", "own.html"],
         vec!["runs", "show", &id, "-o", "own.txt"],
-        vec!["runs", "export", &id, "-o", "own.export"],
+        vec!["report", &id, "--format", "redolab", "-o", "own.export"],
         vec!["findings", "-o", "own.findings"],
     ] {
         place.run(&arguments).expect(0, &[]);
@@ -297,7 +294,7 @@ fn a_full_disk_leaves_the_earlier_result_and_nothing_beside_it() {
     let output = at("good.html").display().to_string();
     for arguments in [
         vec!["report", &id, "-o", &output],
-        vec!["runs", "export", &id, "-o", &output],
+        vec!["report", &id, "--format", "redolab", "-o", &output],
         vec!["findings", "--format", "json", "-o", &output],
     ] {
         let done = place.run(&arguments);
@@ -398,7 +395,6 @@ fn paths_are_harmless_on_a_terminal() {
     let mut add = |arguments: &[&str]| {
         commands.push(arguments.iter().map(|a| (*a).to_owned()).collect());
     };
-    add(&["runs", "path", "--store", &store]);
     add(&["runs", "--store", &store]);
     add(&["runs", "show", "last", "--store", &store]);
     add(&["runs", "show", "none", "--store", &store]);
@@ -412,30 +408,19 @@ fn paths_are_harmless_on_a_terminal() {
     add(&["report", "last", "--store", &store, "-o", &inside("r.html")]);
     add(&["report", &id, "-o", &inside("r.html")]);
     add(&["report", &id, "-o", &inside("no/r.html")]);
-    add(&["runs", "export", &id, "-o", &export]);
-    add(&["runs", "export", &id, "-o", &inside("no/a.json")]);
+    add(&["report", &id, "--format", "redolab", "-o", &export]);
     add(&[
-        "runs",
-        "export",
+        "report",
         &id,
         "--format",
-        "parquet",
-        "--into",
-        &inside("lake"),
+        "redolab",
+        "-o",
+        &inside("no/a.json"),
     ]);
-    add(&[
-        "runs",
-        "export",
-        &id,
-        "--format",
-        "parquet",
-        "--into",
-        &inside("lake"),
-    ]);
-    add(&["runs", "load", &export]);
-    add(&["runs", "load", &export, "--store", &store]);
-    add(&["runs", "load", &inside("none.txt")]);
-    add(&["runs", "load", &inside("absent")]);
+    add(&["report", &id, "--format", "parquet", "-o", &inside("lake")]);
+    add(&["report", &id, "--format", "parquet", "-o", &inside("lake")]);
+    add(&["import", &export]);
+    add(&["import", &export, "--store", &store]);
     add(&["compare", &export, &other, "--report", &inside("c.html")]);
     add(&["compare", &inside("none.json"), &other]);
     add(&["findings", "--thresholds", &inside("limits")]);
@@ -444,7 +429,7 @@ fn paths_are_harmless_on_a_terminal() {
     add(&["inspect", &inside("absent")]);
     add(&["devices", &folder]);
     add(&["devices", &inside("absent")]);
-    add(&["man", "--dir", &inside("absent/man")]);
+    add(&["man", "-o", &inside("absent/man")]);
     for command in ["check", "run", "probe"] {
         let path = if command == "run" {
             ["--on", &folder]

@@ -195,7 +195,7 @@ fn help_and_version_are_no_errors() {
     }
     place.run(&["man"]).expect(0, &[".TH redolab 1", "check"]);
     let pages = place.path().display().to_string();
-    place.run(&["man", "--dir", &pages]).expect(0, &[]);
+    place.run(&["man", "-o", &pages]).expect(0, &[]);
     for name in entries(place.path()) {
         if name != "target" {
             assert!(

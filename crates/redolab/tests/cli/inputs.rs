@@ -42,7 +42,6 @@ fn a_fifo_or_a_device_is_no_small_input() {
         for arguments in [
             vec!["findings", "--thresholds", input],
             vec!["check", ".", "--dry-run", "--thresholds", input],
-            vec!["runs", "load", input],
         ] {
             let done = at_once(&place, &arguments);
             assert!(matches!(done.code, Some(1 | 2)), "{arguments:?} {done:?}");
@@ -160,7 +159,7 @@ fn no_run_is_called_last() {
     let place = Place::new();
     let id = place.store_a_run();
     place
-        .run(&["runs", "export", &id, "-o", "a.json"])
+        .run(&["report", &id, "--format", "redolab", "-o", "a.json"])
         .expect(0, &[]);
     let path = place.path().join("a.json");
     let text = fs::read_to_string(&path).expect("written");
@@ -170,7 +169,7 @@ fn no_run_is_called_last() {
     ] {
         let renamed = text.replace(&id, name);
         fs::write(&path, renamed).expect("writes");
-        place.run(&["runs", "load", "a.json"]).expect(1, &[word]);
+        place.run(&["import", "a.json"]).expect(1, &[word]);
         assert_eq!(entries(&place.store), [id.as_str(), "store.json"]);
     }
     place
@@ -292,7 +291,7 @@ fn a_hostile_run_takes_bounded_memory() {
     let place = Place::new();
     let (id, other) = (place.store_a_run(), place.store_a_run());
     place
-        .run(&["runs", "export", &id, "-o", "a.json"])
+        .run(&["report", &id, "--format", "redolab", "-o", "a.json"])
         .expect(0, &[]);
     let path = place.path().join("a.json");
     let text = fs::read_to_string(&path).expect("written");
@@ -344,7 +343,7 @@ fn a_hostile_run_takes_bounded_memory() {
         let hostile = format!("{before}{}{}", after.0, after.1);
         fs::write(&path, hostile).expect("there is room");
         place.run(&["runs", "delete", &id]);
-        let (most, done) = resident(&place, &["runs", "load", "a.json"]);
+        let (most, done) = resident(&place, &["import", "a.json"]);
         println!("{what}: load {:?} {} MiB", done.code, most >> 20);
         assert!(most < MEMORY_MAX, "{what}: {} MiB", most >> 20);
         assert_eq!(done.code == Some(0), accepted, "{what}: {}", done.err);
@@ -357,7 +356,7 @@ fn a_hostile_run_takes_bounded_memory() {
                 vec!["runs", "show", &id],
                 vec!["runs", "show", &id, "--format", "json", "-o", "/dev/null"],
                 vec!["runs", "show", &id, "--format", "csv", "-o", "/dev/null"],
-                vec!["runs", "export", &id, "-o", "/dev/null"],
+                vec!["report", &id, "--format", "redolab", "-o", "/dev/null"],
                 vec!["report", &id, "-o", "/dev/null"],
                 vec!["compare", &id, &other, "-o", "/dev/null"],
                 vec![

@@ -296,7 +296,7 @@ fn fio_plot_draws_what_is_exported_and_import_reads_it_back() {
         return;
     };
     let bin = python.parent().expect("a folder").display().to_string();
-    let path = format!("PATH={bin}:$PATH; set -e\n{}", block("sh", "fio-plot"));
+    let path = format!("PATH={bin}:$PATH; set -e\n{}", block("sh", "fio-plot -i"));
     lake.said(Path::new("sh"), &["-c", &path]);
     for picture in ["bars.png", "lines.png"] {
         let bytes = std::fs::read(lake.place.path().join(picture)).expect("drawn");
@@ -339,16 +339,16 @@ fn an_export_says_what_it_wants_and_replaces_nothing() {
     let id = place.store_a_run();
     let lake = place.path().join("lake").display().to_string();
     let export = |more: &[&str]| {
-        let mut arguments = vec!["runs", "export", id.as_str()];
+        let mut arguments = vec!["report", id.as_str()];
         arguments.extend(more);
         place.run(&arguments)
     };
-    export(&["--format", "parquet"]).expect(2, &["--into"]);
-    export(&["--format", "hlog", "-o", "x"]).expect(2, &["--into"]);
-    export(&["--format", "openmetrics", "--into", "x"]).expect(2, &["--output"]);
-    export(&["--format", "parquet", "--into", &lake]).expect(0, &[]);
+    export(&["--format", "parquet"]).expect(2, &["several files", "--output"]);
+    export(&["--format", "hlog"]).expect(2, &["several files", "--output"]);
+    export(&["--format", "openmetrics", "-o", "."]).expect(2, &["is a directory"]);
+    export(&["--format", "parquet", "-o", &lake]).expect(0, &[]);
     assert_eq!(entries(Path::new(&lake)), ["device", "hist", "interval"]);
-    export(&["--format", "parquet", "--into", &lake]).expect(2, &["already exists"]);
+    export(&["--format", "parquet", "-o", &lake]).expect(2, &["already exists"]);
     let text = export(&["--format", "openmetrics"]);
     text.expect(0, &["# TYPE redolab_log_file_sync_seconds histogram", &id]);
     assert!(text.out.ends_with("# EOF\n"));

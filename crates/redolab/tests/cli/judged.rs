@@ -1,11 +1,12 @@
-//! One judge: whatever command made a run, it was judged before it was stored, and only `check`
-//! turns a verdict into an exit code.
+//! One judge: whatever command made a run, it was judged before it was stored, and only `check`,
+//! and `run` with a need, turn a verdict into an exit code.
 
 use crate::harness::Place;
 use measure::judgement::Weight;
 use measure::run::{Origin, Run};
 use redolab::store::Store;
 use std::fmt::Write;
+use std::path::Path;
 
 /// A small log and a short row.
 const SMALL: [&str; 12] = [
@@ -141,4 +142,65 @@ fn an_invalid_run_ends_with_4() {
     let kept = stored(&place).pop().expect("a run");
     let answer = kept.verdict.as_ref().map(|v| v.answer);
     assert_eq!(answer, Some(measure::judgement::Answer::No));
+}
+
+/// The null device keeps nothing, so that every verdict on it is no, whatever the machine does.
+#[test]
+fn a_run_of_any_workload_is_judged_against_a_need_and_only_then_decides() {
+    let place = Place::new();
+    let run = |options: &str, more: &[&str]| {
+        let words: Vec<&str> = options.split(' ').collect();
+        let null = ["run", "--null", "--warmup", "0", "-q", "--format", "json"];
+        place.run(&[&null[..], &words, more].concat())
+    };
+    for (options, name) in [
+        ("--workload storm --jobs 2 --commits 2000", "storm"),
+        ("--nodes 2 --jobs 1 --commits 2000", "LGWR-LAT1"),
+        (
+            "--commit-write nowait-batch --jobs 1 --commits 20000",
+            "LGWR-LAT1",
+        ),
+        (
+            "--workload LGWR-LAT25 --jobs 1 --commits 2000",
+            "LGWR-LAT25",
+        ),
+    ] {
+        run(options, &[]).expect(0, &[]);
+        run(options, &["--strict"]).expect(3, &[]);
+        for (rate, performance) in [("1", "meets"), ("1000M", "misses")] {
+            let judged = run(options, &["--commit-rate", rate]);
+            let verdict = &judged.expect(3, &[]).json()["verdict"];
+            assert_eq!(verdict["performance"], performance, "{options}: {verdict}");
+            let reasons = verdict["reasons"].as_array().expect("reasons").iter();
+            let mut claims = reasons.filter(|reason| reason["id"] == "need.commit_rate");
+            let claim = claims.next().map(|reason| reason["claim"].to_string());
+            let claim = claim.unwrap_or_default();
+            assert!(
+                claim.contains(&format!("{name} reached")),
+                "{options}: {claim}"
+            );
+        }
+    }
+    let report = place.path().join("run.html").display().to_string();
+    let with_report = ["--report", &report, "--p99", "10s"];
+    run("--jobs 1 --commits 2000", &with_report).expect(3, &[]);
+    assert!(Path::new(&report).is_file());
+}
+
+#[test]
+fn check_takes_the_options_of_run_that_name_where() {
+    let place = Place::new();
+    let on = place.target.display().to_string();
+    let plan = [
+        "--dry-run",
+        "--allow-busy",
+        "--jobs",
+        "1",
+        "--log-file-size",
+        "8M",
+    ];
+    let check = |more: &[&str]| place.run(&[&["check", "--on", &on], more, &plan].concat());
+    check(&[]).expect(0, &["nothing was written"]);
+    check(&["--nodes", "2"]).expect(0, &["with 2 jobs", "nothing was written"]);
+    place.expect_clean(&place.target);
 }

@@ -39,6 +39,7 @@ mod loads;
 mod members;
 mod nodes;
 mod notes;
+mod old_forms;
 mod outputs;
 mod placement;
 mod power_tests;

@@ -53,9 +53,9 @@ fn a_label_and_last_name_runs_everywhere() {
     let report = place.path().join("r.html");
     let report = report.to_str().expect("UTF-8");
     place.run(&["report", "gp3", "-o", report]).expect(0, &[]);
-    place.run(&["capacity", "gp3"]);
+    place.run(&["compare", "--as", "capacity", "gp3"]);
     place
-        .run(&["runs", "export", "last~1", "-o", "e.json"])
+        .run(&["report", "last~1", "--format", "redolab", "-o", "e.json"])
         .expect(0, &[]);
     for name in ["gp3", "last", "last~1"] {
         place
@@ -119,10 +119,10 @@ fn tags_are_in_every_view_and_can_be_added_later() {
         .expect(2, &["give KEY=VALUE"]);
 
     place
-        .run(&["runs", "export", "b", "-o", "e.json"])
+        .run(&["report", "b", "--format", "redolab", "-o", "e.json"])
         .expect(0, &[]);
     place.run(&["runs", "delete", &id]).expect(0, &[]);
-    place.run(&["runs", "load", "e.json"]).expect(0, &[]);
+    place.run(&["import", "e.json"]).expect(0, &[]);
     assert_eq!(shown(&place, "b"), id, "notes go with an export");
 }
 
@@ -237,7 +237,7 @@ fn two_runs_are_told_apart_by_their_options() {
     let place = Place::new();
     let a = run(&place, &["--log-writer", "inline", "--label", "x"]);
     let b = run(&place, &["--log-writer", "lgwr", "--label", "x"]);
-    let text = place.run(&["runs", "diff", "x~1", "x"]);
+    let text = place.run(&["compare", "--as", "differences", "x~1", "x"]);
     text.expect(
         0,
         &[&a, &b, "target.log_writer", "inline", "lgwr", "command"],
@@ -245,12 +245,12 @@ fn two_runs_are_told_apart_by_their_options() {
     assert!(!text.out.contains("environment."), "{}", text.out);
     assert!(!text.out.contains("notes."), "{}", text.out);
     let json = place
-        .run(&["runs", "diff", &a, &b, "--format", "json"])
+        .run(&["compare", "--as", "differences", &a, &b, "--format", "json"])
         .json();
     let problems = schema_problems("run-differences-1.schema.json", &json);
     assert_eq!(problems, Vec::<String>::new());
     place
-        .run(&["runs", "diff", &a, &a])
+        .run(&["compare", "--as", "differences", &a, &a])
         .expect(0, &["the same options"]);
 }
 

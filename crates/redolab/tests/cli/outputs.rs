@@ -31,13 +31,13 @@ const READING: [&str; 11] = [
     "compare RUN OTHER --report OUT",
     "import ev.trc -o OUT",
     "import ev.trc --csv -o OUT",
-    "summary ev.trc -o OUT",
+    "compare --as r2 ev.trc -o OUT",
     "report RUN -o OUT",
     "runs show RUN -o OUT",
-    "runs diff RUN OTHER -o OUT",
-    "runs export RUN -o OUT",
+    "compare --as differences RUN OTHER -o OUT",
+    "report RUN --format redolab -o OUT",
     "findings -o OUT",
-    "capacity sweep.json -o OUT",
+    "compare --as capacity sweep.json -o OUT",
 ];
 
 /// Commands whose output is a directory.
@@ -61,7 +61,7 @@ impl Bench {
         let (run, other) = (place.store_a_run(), place.store_a_run());
         let sweep = place.run(&["run", "--null", "--jobs", "1,2", "--commits", "500", "-q"]);
         sweep.expect(0, &[]);
-        let export = ["runs", "export", "last", "-o", "sweep.json"];
+        let export = ["report", "last", "--format", "redolab", "-o", "sweep.json"];
         place.run(&export).expect(0, &[]);
         Bench { place, run, other }
     }
@@ -177,24 +177,21 @@ fn every_command_ends_with_4_for_an_invalid_run() {
         "problems": [{"id": "io_error", "invalidates": true, "detail": "EIO on a write"}],
     });
     std::fs::write(&path, export.to_string()).expect("writes");
-    bench
-        .place
-        .run(&["runs", "load", "sweep.json"])
-        .expect(0, &[]);
+    bench.place.run(&["import", "sweep.json"]).expect(0, &[]);
     let out = bench.place.path().join("out");
     for command in [
         "runs show broken",
         "runs show broken --format json",
         "runs show broken --format csv",
         "runs show broken --format markdown",
-        "runs export broken -o OUT",
-        "runs export broken --format openmetrics",
-        "runs export broken --format fio-json",
+        "report broken --format redolab -o OUT",
+        "report broken --format openmetrics",
+        "report broken --format fio-json",
         "report broken -o OUT.html",
         "compare broken OTHER",
         "compare OTHER broken --format json",
         "compare sweep.json OTHER",
-        "capacity broken",
+        "compare --as capacity broken",
     ] {
         bench.run(command, &out).expect(4, &[]);
     }

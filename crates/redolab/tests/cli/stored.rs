@@ -37,16 +37,16 @@ fn runs_are_listed_shown_carried_and_deleted() {
 
     let file = place.path().join("run.json").display().to_string();
     place
-        .run(&["runs", "export", &id, "-o", &file])
+        .run(&["report", &id, "--format", "redolab", "-o", &file])
         .expect(0, &[]);
     place
-        .run(&["runs", "load", &file])
+        .run(&["import", &file])
         .expect(1, &["already in the store", &file]);
     place.run(&["runs", "delete", &id]).expect(0, &["Deleted"]);
     place
         .run(&["runs", "show", &id])
         .expect(2, &["not in the store"]);
-    place.run(&["runs", "load", &file]).expect(0, &[&id]);
+    place.run(&["import", &file]).expect(0, &[&id]);
     let again = place.run(&["runs", "show", &id]);
     assert_eq!(again.out, shown.out, "nothing is lost on the way");
 }
@@ -151,7 +151,7 @@ fn one_bad_run_hides_no_other() {
         .expect(1, &["damaged", "CRC32C"]);
     place.run(&["report", &damaged]).expect(1, &["damaged"]);
     place
-        .run(&["runs", "export", &damaged])
+        .run(&["report", &damaged, "--format", "redolab"])
         .expect(1, &["damaged"]);
     place
         .run(&["runs", "show", &newer])
@@ -173,7 +173,7 @@ fn a_run_of_version_1_is_refused_with_what_to_do() {
     let place = Place::new();
     let (sound, old) = (place.store_a_run(), place.store_a_run());
     place
-        .run(&["runs", "export", &old, "-o", "old.json"])
+        .run(&["report", &old, "--format", "redolab", "-o", "old.json"])
         .expect(0, &[]);
     let manifest = place.store.join(&old).join("manifest.json");
     for file in [&manifest, &place.path().join("old.json")] {
@@ -189,14 +189,14 @@ fn a_run_of_version_1_is_refused_with_what_to_do() {
         .expect(0, &[&sound, &old, "redolab.run/1", "measure again"]);
     for command in [
         &["runs", "show", &old][..],
-        &["runs", "export", &old],
+        &["report", &old, "--format", "redolab"],
         &["report", &old],
         &["compare", &old, &sound],
     ] {
         place.run(command).expect(1, &why);
     }
     for command in [
-        &["runs", "load", "old.json"][..],
+        &["import", "old.json"][..],
         &["compare", "old.json", &sound],
     ] {
         let why = ["old.json", "redolab.run/1", "measure again"];
@@ -270,13 +270,9 @@ fn what_is_no_export_is_refused_and_leaves_nothing() {
         ("deep", "[".repeat(100_000).as_bytes()),
     ] {
         std::fs::write(place.path().join(name), bytes).expect("writes");
-        place
-            .run(&["runs", "load", name])
-            .expect(1, &["not an exported run", name]);
+        place.run(&["import", name]).expect(1, &[name]);
     }
-    place
-        .run(&["runs", "load", "missing"])
-        .expect(1, &["missing"]);
+    place.run(&["import", "missing"]).expect(2, &["missing"]);
     assert_eq!(entries(&place.store), before);
 }
 

@@ -1,5 +1,5 @@
-//! `redolab summary`: R's lines, two samples with a known difference, pooled files, and what is
-//! no sample.
+//! `compare --as r2` and `--as r4`: R's lines, two samples with a known difference, pooled files,
+//! and what is no sample.
 
 use crate::harness::{Place, schema_problems};
 use std::fmt::Write;
@@ -41,7 +41,7 @@ fn pairs(waits: &[u64]) -> String {
 fn a_summary_and_a_test_have_the_lines_of_r() {
     let place = Place::new();
     write(&place, "one.csv", &pairs(&[1, 5, 9, 800, 12_345]));
-    place.run(&["summary", "one.csv"]).expect(
+    place.run(&["compare", "--as", "r2", "one.csv"]).expect(
         0,
         &[
             "x: elapsed, 5 values in 1 file, in µs",
@@ -51,7 +51,9 @@ fn a_summary_and_a_test_have_the_lines_of_r() {
     );
     write(&place, "x.csv", &pairs(&[1, 5, 9, 800]));
     write(&place, "y.csv", &pairs(&[2, 7, 11]));
-    let both = ["summary", "--label", "x=x.csv", "--label", "y=y.csv"];
+    let both = [
+        "compare", "--as", "r2", "--label", "x=x.csv", "--label", "y=y.csv",
+    ];
     place.run(&both).expect(
         0,
         &[
@@ -62,7 +64,12 @@ fn a_summary_and_a_test_have_the_lines_of_r() {
             "differences are x minus y",
         ],
     );
-    let r4 = [&both[..], &["--r4", "--confidence", "90"]].concat();
+    let r4 = [
+        &["compare", "--as", "r4"],
+        &both[3..],
+        &["--confidence", "90"],
+    ]
+    .concat();
     place.run(&r4).expect(
         0,
         &[
@@ -80,7 +87,15 @@ fn all_files_of_a_label_are_one_sample() {
         write(&place, &format!("on/s{session}.trc"), &of(520));
         write(&place, &format!("off/s{session}.trc"), &of(500));
     }
-    let pooled = ["summary", "--label", "on=on", "--label", "off=off/*.trc"];
+    let pooled = [
+        "compare",
+        "--as",
+        "r2",
+        "--label",
+        "on=on",
+        "--label",
+        "off=off/*.trc",
+    ];
     let found = place.run(&pooled);
     found.expect(
         0,
@@ -114,7 +129,9 @@ fn all_files_of_a_label_are_one_sample() {
         write(&place, &format!("again/s{session}.trc"), &text);
     }
     place
-        .run(&["summary", "--label", "a=on", "--label", "b=again"])
+        .run(&[
+            "compare", "--as", "r2", "--label", "a=on", "--label", "b=again",
+        ])
         .expect(
             0,
             &["Difference of the means: 0 µs", "no difference was found"],
@@ -129,9 +146,17 @@ fn the_event_is_what_every_sample_has() {
     write(&place, "both.trc", &format!("{syncs}{writes}"));
     write(&place, "lgwr.trc", &writes);
     place
-        .run(&["summary", "both.trc"])
+        .run(&["compare", "--as", "r2", "both.trc"])
         .expect(0, &["x: log file sync, 50 values"]);
-    let labels = ["summary", "--label", "a=both.trc", "--label", "b=lgwr.trc"];
+    let labels = [
+        "compare",
+        "--as",
+        "r2",
+        "--label",
+        "a=both.trc",
+        "--label",
+        "b=lgwr.trc",
+    ];
     let found = place.run(&labels);
     found.expect(
         0,
@@ -141,7 +166,14 @@ fn the_event_is_what_every_sample_has() {
         ],
     );
     place
-        .run(&["summary", "lgwr.trc", "--event", "log file sync"])
+        .run(&[
+            "compare",
+            "--as",
+            "r2",
+            "lgwr.trc",
+            "--event",
+            "log file sync",
+        ])
         .expect(
             1,
             &[
@@ -152,13 +184,15 @@ fn the_event_is_what_every_sample_has() {
     let reads = trace("db file sequential read", &waits(300, 2, 60));
     write(&place, "reads.trc", &reads);
     let tried = "no values of `log file sync` or `log file parallel write`";
-    place.run(&["summary", "reads.trc"]).expect(
+    place.run(&["compare", "--as", "r2", "reads.trc"]).expect(
         1,
         &["reads.trc: there are ", tried, "db file sequential read"],
     );
     place
         .run(&[
-            "summary",
+            "compare",
+            "--as",
+            "r2",
             "--label",
             "on=lgwr.trc",
             "--label",
@@ -176,20 +210,27 @@ fn a_line_that_is_not_a_number_and_an_empty_file_are_named() {
         "count,elapsed\n1,500\n2,501\n3,xx\n4,503\n",
     );
     write(&place, "empty.csv", "");
-    for command in ["summary", "import"] {
-        let bad = place.run(&[command, "bad.csv"]);
+    for command in [&["compare", "--as", "r2"][..], &["import"]] {
+        let bad = place.run(&[command, &["bad.csv"]].concat());
         bad.expect(1, &["bad.csv: line 4: 'xx' is not a number"]);
-        let empty = place.run(&[command, "empty.csv"]);
+        let empty = place.run(&[command, &["empty.csv"]].concat());
         empty.expect(1, &["empty.csv: the file is empty"]);
         for done in [bad, empty] {
             assert!(!done.err.contains("looked for"), "{}", done.err);
         }
-        let asked = place.run(&[command, "empty.csv", "--kind", "count-elapsed"]);
+        let asked = place.run(&[command, &["empty.csv", "--kind", "count-elapsed"]].concat());
         asked.expect(1, &["empty.csv: the file is empty"]);
         assert!(!asked.err.contains("--kind"), "{}", asked.err);
     }
     place
-        .run(&["summary", "bad.csv", "--kind", "count-elapsed"])
+        .run(&[
+            "compare",
+            "--as",
+            "r2",
+            "bad.csv",
+            "--kind",
+            "count-elapsed",
+        ])
         .expect(0, &["3 values"]);
 }
 
@@ -200,9 +241,17 @@ fn one_value_equal_values_and_no_values() {
     write(&place, "equal.csv", &pairs(&[5; 40]));
     write(&place, "no.txt", "nothing of the kind\n");
     place
-        .run(&["summary", "one.csv"])
+        .run(&["compare", "--as", "r2", "one.csv"])
         .expect(0, &["One value has no spread"]);
-    let found = place.run(&["summary", "--label", "a=one.csv", "--label", "b=equal.csv"]);
+    let found = place.run(&[
+        "compare",
+        "--as",
+        "r2",
+        "--label",
+        "a=one.csv",
+        "--label",
+        "b=equal.csv",
+    ]);
     found.expect(
         0,
         &[
@@ -215,23 +264,37 @@ fn one_value_equal_values_and_no_values() {
         "{}",
         found.out
     );
-    place.run(&["summary", "no.txt"]).expect(1, &["no.txt"]);
-    let twice = ["summary", "--label", "a=one.csv", "--label", "b=one.csv"];
+    place
+        .run(&["compare", "--as", "r2", "no.txt"])
+        .expect(1, &["no.txt"]);
+    let twice = [
+        "compare",
+        "--as",
+        "r2",
+        "--label",
+        "a=one.csv",
+        "--label",
+        "b=one.csv",
+    ];
     place.run(&twice).expect(2, &["in both samples"]);
     place
-        .run(&["summary", "--label", "a"])
+        .run(&["compare", "--as", "r2", "--label", "a"])
         .expect(2, &["write NAME=PATH"]);
     let three = [
-        &twice[..3],
+        &twice[..5],
         &["--label", "b=equal.csv", "--label", "c=no.txt"],
     ]
     .concat();
     place.run(&three).expect(2, &["not three"]);
-    place.run(&["summary", "-"]).expect(2, &["--event"]);
-    place.run(&["summary"]).expect(2, &["<FILE>"]);
+    place
+        .run(&["compare", "--as", "r2", "-"])
+        .expect(2, &["--event"]);
+    place
+        .run(&["compare", "--as", "r2"])
+        .expect(2, &["name what to compare"]);
     let path = place.path().join("a\u{1b}[2J.csv");
     std::fs::write(&path, pairs(&[1, 2, 3])).expect("writes");
     let name = path.display().to_string();
-    let found = place.run(&["summary", &name, "no\u{1b}[2J"]);
+    let found = place.run(&["compare", "--as", "r2", &name, "no\u{1b}[2J"]);
     assert!(!found.err.contains('\u{1b}') && !found.out.contains('\u{1b}'));
 }

@@ -81,7 +81,7 @@ fn import_gives_the_figures_of_the_run() {
     let into = folder.to_str().expect("a path");
     let id = run["run_id"].as_str().expect("a name");
     place
-        .run(&["runs", "export", id, "--format", "trace", "--into", into])
+        .run(&["report", id, "--format", "trace", "-o", into])
         .expect(0, &[]);
     for (row, jobs) in [(1, 1), (2, 3)] {
         let ours = &run["rows"][row - 1];
@@ -114,7 +114,7 @@ fn import_gives_the_figures_of_the_run() {
     let file = folder.join("02-LGWR-LAT1-3.trc");
     let file = file.to_str().expect("a path");
     let event = ["--event", "log file sync", "--format", "json"];
-    let pooled = place.run(&[&["summary", file][..], &event].concat());
+    let pooled = place.run(&[&["compare", "--as", "r2", file][..], &event].concat());
     pooled.expect(0, &[]);
     let median_us = number(&pooled.json()["samples"][0]["median_us"]);
     let p50_ns = number(&run["rows"][1]["waits"]["log_file_sync"]["p50_ns"]);
@@ -148,7 +148,7 @@ fn slow_log_writes_have_their_warnings_in_the_trace() {
     let file = place.path().join("one.trc");
     let path = file.to_str().expect("a path");
     place
-        .run(&["runs", "export", "last", "--format", "trace", "-o", path])
+        .run(&["report", "last", "--format", "trace", "-o", path])
         .expect(0, &[]);
     let text = std::fs::read_to_string(&file).expect("a trace");
     assert!(text.contains("not by an Oracle server"), "{text}");
@@ -165,12 +165,11 @@ fn slow_log_writes_have_their_warnings_in_the_trace() {
 fn a_trace_is_of_one_row_of_a_run_with_events() {
     let place = Place::new();
     let without = place.store_a_run();
-    let export = |more: &[&str]| {
-        place.run(&[&["runs", "export", "last", "--format", "trace"][..], more].concat())
-    };
+    let export =
+        |more: &[&str]| place.run(&[&["report", "last", "--format", "trace"][..], more].concat());
     export(&[]).expect(2, &[&without, "--events"]);
     measured(&place, &[]);
-    export(&[]).expect(2, &["2 rows", "--row", "--into"]);
+    export(&[]).expect(2, &["2 rows", "--row", "--output"]);
     for row in ["0", "3"] {
         export(&["--row", row]).expect(2, &["--row", "from 1 to 2"]);
     }

@@ -3,9 +3,8 @@
 use crate::harness::Place;
 
 /// The commands that have options of any kind.
-const COMMANDS: [&str; 11] = [
-    "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "summary",
-    "capacity", "report",
+const COMMANDS: [&str; 9] = [
+    "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "report",
 ];
 /// What an option takes that is a time or a size, and what is good for it.
 const MEASURED: [(&str, &str); 5] = [
@@ -55,7 +54,7 @@ const OTHERS: &[&str] = &[
     "UNIT",
 ];
 /// Words that clap lists as values, or that stand for a declaration.
-const WORDS: [&str; 4] = ["FORMAT", "RBA", "URL", "WHAT[=BASIS]"];
+const WORDS: [&str; 5] = ["FORMAT", "RBA", "URL", "VIEW", "WHAT[=BASIS]"];
 
 /// The options of a command with what they take, as its help lists them.
 fn options(place: &Place, command: &str) -> Vec<(String, String)> {
@@ -81,6 +80,7 @@ fn others(command: &str, option: &str) -> Vec<&'static str> {
         _ if option == "--ring-size" || option == "--failover-delay" => {
             vec!["--members", "failover:/nowhere/at-all,/nowhere/ring"]
         }
+        "compare" if option == "--sync-under" => vec!["--as", "capacity", "/nowhere/at-all"],
         "run" => vec!["--on", "/nowhere/at-all"],
         "compare" => vec!["--on", "a=/nowhere/at-all", "--on", "b=/nowhere/at-all"],
         _ => vec!["/nowhere/at-all"],

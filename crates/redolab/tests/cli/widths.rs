@@ -100,10 +100,10 @@ fn every_view_fits_80_and_200_columns() {
         "runs".to_owned(),
         format!("runs show {label}"),
         format!("runs show {label} -v"),
-        format!("runs diff {first} {label}"),
+        format!("compare --as differences {first} {label}"),
         format!("compare {first} {second}"),
         format!("compare {first} {second} {label} -v"),
-        format!("capacity {label}"),
+        format!("compare --as capacity {label}"),
         format!("import {} -v", corpus("awr-html/whole.html")),
         format!("import {}", corpus("fio-json")),
         format!("import {}", corpus("oracle-trace")),
@@ -115,7 +115,7 @@ fn every_view_fits_80_and_200_columns() {
         format!("inspect --members {mirror}"),
         format!("probe {WIDE} --time 2ms --allow-busy"),
         "powertest list".to_owned(),
-        format!("summary {}", corpus("oracle-trace")),
+        format!("compare --as r2 {}", corpus("oracle-trace")),
     ];
     for columns in [80, 200] {
         for arguments in &commands {
@@ -160,8 +160,9 @@ fn every_help_text_fits_80_columns() {
             80,
         );
         seen += 1;
-        let listed = shown.split("Commands:\n").nth(1).unwrap_or_default();
-        let listed = listed.lines().take_while(|line| !line.is_empty());
+        let lists = shown.to_lowercase();
+        let lists = lists.split("commands:\n").skip(1);
+        let listed = lists.flat_map(|list| list.lines().take_while(|line| !line.is_empty()));
         // The names of commands are indented by two, their explanations by more.
         let names = listed.filter_map(|line| line.strip_prefix("  "));
         let names = names.filter(|line| !line.starts_with(' '));

@@ -65,9 +65,7 @@ fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: 
     for arguments in [
         &["runs", "show", "last", "--format", "json"][..],
         &["report", "last", "-o", "run.html"],
-        &[
-            "runs", "export", "last", "--format", "hlog", "--into", "hlogs",
-        ],
+        &["report", "last", "--format", "hlog", "-o", "hlogs"],
     ] {
         let done = place.run(arguments);
         done.expect(0, &[]);

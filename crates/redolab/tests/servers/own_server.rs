@@ -275,7 +275,14 @@ fn check_judges_the_device_by_the_commits_of_a_server() {
     let Some(place) = place() else { return };
     let target = text(&place.target).to_owned();
     let check = |more: &[&str]| {
-        let on = ["check", &target, "--driver", "postgres", "--allow-busy"];
+        let on = [
+            "check",
+            "--driver",
+            "postgres",
+            "--on",
+            &target,
+            "--allow-busy",
+        ];
         let rows = ["--quick", "--jobs", "1", "--time", "500ms", "--no-report"];
         let json = ["--warmup", "100ms", "--format", "json"];
         place.run(&[&on[..], &rows, &json, more].concat())

@@ -1,72 +1,39 @@
-//! `redolab runs export`: a run for another store, or for other programs.
+//! Formats of `redolab report` that are for another store, or for other programs.
 
-use super::common::{audience, emit};
-use super::{CommandError, ended};
+use super::super::common::{audience, emit};
+use super::super::{CommandError, ended};
+use super::{ReportArgs, ReportFormat};
 use crate::interchange::trace::{self, TraceError};
 use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
 use crate::output::lines::tell;
 use crate::store::{Store, StoreError};
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use measure::run::Run;
 use measure::words::sanitize;
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Options of `runs export`.
-#[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// The run
-    pub(crate) id: String,
-    /// Format of the export
-    #[arg(long, value_enum, default_value = "redolab")]
-    format: ExportFormat,
-    /// File of the export, for formats of one file [default: standard output]
-    #[arg(short, long, value_name = "FILE", conflicts_with = "into")]
-    output: Option<PathBuf>,
-    /// Folder of the export, for formats of several files; created if it does not exist
-    #[arg(long, value_name = "DIR")]
-    into: Option<PathBuf>,
-    /// The row of the run, from 1, for --format trace without --into
-    #[arg(long, value_name = "N", conflicts_with = "into")]
-    row: Option<u32>,
-}
-
-/// What a run is exported as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
-    /// One JSON file that `runs load` reads (without events)
-    Redolab,
-    /// fio's JSON: one document, or with --into the files that fio-plot reads, one folder per
-    /// workload
-    FioJson,
-    /// HdrHistogram logs (V2), one file per series; needs --into
-    Hlog,
-    /// Parquet datasets hist, interval, device and events, by run_id and node; needs --into
-    Parquet,
-    /// OpenMetrics text
-    Openmetrics,
-    /// Waits one by one in the form of Oracle's trace (event 10046), one file per row, which import
-    /// reads; only of runs with --events
-    Trace,
-}
-
-pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn main(
+    store: &Store,
+    id: &str,
+    args: &ReportArgs,
+    format: ReportFormat,
+) -> Result<ExitCode, CommandError> {
     let mut inputs = Inputs::default();
     inputs.add_folder(store.path());
-    if wanted.format == ExportFormat::Redolab {
-        whole(wanted, true)?;
-        let run = redolab(store, id, wanted.output.as_deref(), &inputs)?;
-        return Ok(exported(&run));
+    let place = args.output.as_deref();
+    if format == ReportFormat::Redolab {
+        return Ok(exported(&redolab(store, id, place, &inputs)?));
     }
     let run = store.load(id)?;
-    if wanted.format == ExportFormat::Trace {
-        traces(store, &run, wanted, &inputs)?;
+    if format == ReportFormat::Trace {
+        traces(store, &run, args, &inputs)?;
         return Ok(exported(&run));
     }
     let readers = audience(&run);
-    let one = |bytes: &[u8]| emit(wanted.output.as_deref(), bytes, readers, &inputs);
+    let one = |bytes: &[u8]| emit(place, bytes, readers, &inputs);
     let histograms = store.load_histograms(id)?;
     let source = ExportSource {
         run: &run,
@@ -74,29 +41,40 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     };
     if histograms.series.is_empty() {
         return Err(CommandError::usage(format!(
-            "run {id}: it has no histograms; only --format redolab can export it"
+            "run {id}: it has no histograms; use --format html, markdown or redolab"
         )));
     }
-    match (wanted.format, &wanted.into) {
-        (ExportFormat::FioJson, None) => {
+    match format {
+        ReportFormat::FioJson => {
             let document = interchange::fio_document(&source);
             one(&interchange::fio_pretty(&document))?;
         }
-        (ExportFormat::Openmetrics, _) => {
-            whole(wanted, true)?;
-            let text = interchange::openmetrics_text(&source);
-            one(text.as_bytes())?;
+        ReportFormat::Openmetrics => one(interchange::openmetrics_text(&source).as_bytes())?,
+        ReportFormat::FioPlot => {
+            place_all(
+                folder(args, format)?,
+                &interchange::fio_files(&source),
+                readers,
+            )?;
         }
-        (ExportFormat::FioJson, Some(folder)) => {
-            place_all(folder, &interchange::fio_files(&source), readers)?;
+        ReportFormat::Hlog => {
+            let files = interchange::hdr_log_files(store, &run)?;
+            place_all(folder(args, format)?, &files, readers)?;
         }
-        (ExportFormat::Hlog, Some(folder)) => {
-            place_all(folder, &interchange::hdr_log_files(store, &run)?, readers)?;
-        }
-        (ExportFormat::Parquet, Some(folder)) => datasets(store, &source, folder)?,
-        _ => whole(wanted, false)?,
+        _ => datasets(store, &source, folder(args, format)?)?,
     }
     Ok(exported(&run))
+}
+
+/// The folder for a format of several files.
+fn folder(args: &ReportArgs, format: ReportFormat) -> Result<&Path, CommandError> {
+    args.output.as_deref().ok_or_else(|| {
+        let value = format.to_possible_value();
+        let name = value.map_or(String::new(), |v| v.get_name().to_owned());
+        CommandError::usage(format!(
+            "--format {name} writes several files: name a folder with --output"
+        ))
+    })
 }
 
 /// How an export ends; other programs do not see that a run is invalid.
@@ -110,7 +88,7 @@ fn exported(run: &Run) -> ExitCode {
     ended(run, true)
 }
 
-/// The run as one file for `runs load`, written as it is read.
+/// The run as one file for `import`, written as it is read.
 fn redolab(
     store: &Store,
     id: &str,
@@ -145,7 +123,7 @@ fn redolab(
 fn traces(
     store: &Store,
     run: &Run,
-    wanted: &ExportArgs,
+    wanted: &ReportArgs,
     inputs: &Inputs,
 ) -> Result<(), CommandError> {
     let id = &run.run_id;
@@ -157,7 +135,9 @@ fn traces(
              measure again with --events"
         )));
     }
-    if let Some(folder) = &wanted.into {
+    let is_one = wanted.row.is_some() || run.rows.len() == 1;
+    let folder = (wanted.output.as_ref()).filter(|path| path.is_dir() || !is_one);
+    if let Some(folder) = folder.filter(|_| wanted.row.is_none()) {
         for (number, row) in kept {
             let name = trace::file_name(number, row);
             let mut output = begin_in(folder, &name, audience(run))?;
@@ -172,7 +152,7 @@ fn traces(
         None => {
             return Err(CommandError::usage(format!(
                 "run {id} has {} rows, and a trace is of one: name the row with --row, or a folder \
-                 for all of them with --into",
+                 for all of them with --output",
                 run.rows.len()
             )));
         }
@@ -191,7 +171,7 @@ fn traces(
 }
 
 /// Writes the trace of the row with that number, from 1, to a file.
-pub(super) fn trace_file(
+pub(in crate::cli) fn trace_file(
     store: &Store,
     run: &Run,
     number: usize,
@@ -225,23 +205,6 @@ fn trace_of(
         Err(TraceError::Store(e)) => Err(e.into()),
         Ok(()) => Ok(()),
     }
-}
-
-/// Refuses the option for the other kind of format.
-fn whole(wanted: &ExportArgs, one_file: bool) -> Result<(), CommandError> {
-    let value = wanted.format.to_possible_value();
-    let name = value.map_or(String::new(), |v| v.get_name().to_owned());
-    if one_file && wanted.into.is_some() {
-        return Err(CommandError::usage(format!(
-            "--format {name} writes one file: use --output instead of --into"
-        )));
-    }
-    if one_file {
-        return Ok(());
-    }
-    Err(CommandError::usage(format!(
-        "--format {name} writes several files: name a folder with --into"
-    )))
 }
 
 fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(), CommandError> {

@@ -1,23 +1,23 @@
-//! `redolab summary`: the values of one event as R's `summary` prints them, and two samples as R's
-//! `t.test` does.
+//! `compare --as r2` and `--as r4`: the single waits of one event as R's `summary` prints them, and
+//! two samples as R's `t.test` does.
 
-use super::common::ViewArgs;
-use super::{CommandError, INCOMPLETE, values};
+use super::super::{CommandError, INCOMPLETE};
+use super::CompareArgs;
 use crate::intake::feed::Failed;
 use crate::intake::find::{self, Input};
 use crate::intake::values::{ValuesOf, read};
+use crate::output::file::Audience;
 use crate::output::lines::tell;
 use crate::output::r_format::TestDigits;
 use crate::output::samples::{SampleMethod, SampleSummary};
 use crate::signals::{self, Interrupt};
+use analysis::compare::Options as CompareOptions;
 use analysis::samples::describe;
 use analysis::stats::StatsRefusal;
 use analysis::stats::bootstrap::BootstrapPlan;
 use analysis::stats::pooled::PooledSample;
-use clap::Args;
 use evidence::{Import, ImportRefusal, Kind, Options};
 use measure::imported::Diagnostic;
-use measure::units::parse_bytes;
 use measure::words::sanitize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,60 +30,6 @@ const FILES_SHOWN: usize = 3;
 const NAMELESS: &str = "elapsed";
 /// The only sample without a label.
 const UNLABELLED: &str = "x";
-
-/// Options of `summary`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The first sample is x and the second is y; every difference is x minus y. All files of one label \
-are one sample: the traces of 20 sessions are one sample. Quantiles, means and standard deviations \
-are exact. R's t test treats waits as independent; the block bootstrap does not.
-
-  redolab summary session*.trc
-  redolab summary --label on=flash_on/ --label off='flash_off/*.trc'
-  redolab summary --label before=a.csv --label after=b.csv --format json")]
-pub(crate) struct SummaryArgs {
-    /// Traces or count,elapsed: files, directories, patterns (in quotes), or - for standard input
-    #[arg(
-        value_name = "FILE",
-        required_unless_present = "label",
-        conflicts_with = "label"
-    )]
-    files: Vec<PathBuf>,
-    /// A sample: a name with a file, directory or pattern. Two names make two samples; a name that
-    /// is repeated adds files to its sample
-    #[arg(long, value_name = "NAME=PATH")]
-    label: Vec<String>,
-    /// Wait event of the values [default: log file sync; if a sample has none, log file parallel
-    /// write]
-    #[arg(long, value_name = "NAME")]
-    event: Option<String>,
-    /// Print t and the degrees of freedom with 5 significant digits, as R 4 does [default: with 4
-    /// and 3 decimals, as R 2 does and as in study 004]
-    #[arg(long)]
-    r4: bool,
-    /// Confidence level of the intervals
-    #[arg(long, value_name = "PERCENT", default_value = "95")]
-    confidence: f64,
-    /// Number of resamples of the bootstrap
-    #[arg(long, value_name = "N", default_value = "1000",
-          value_parser = clap::value_parser!(u32).range(20..=100_000))]
-    resamples: u32,
-    /// Seed of the bootstrap
-    #[arg(long, value_name = "N", default_value = "1")]
-    bootstrap_seed: u64,
-    /// Kind of the files [default: each file is recognised from its content]
-    #[arg(long, value_name = "KIND", value_parser = values::kind())]
-    kind: Option<Kind>,
-    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: as the header of the trace
-    /// implies]
-    #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
-    ela_unit: Option<u64>,
-    /// Largest size of a compressed file after decompression, such as 64G
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
-    max_unpacked: u64,
-    #[command(flatten)]
-    view: ViewArgs,
-}
 
 /// A sample before it is read.
 struct Named {
@@ -102,28 +48,29 @@ struct Found {
     has_unknown: bool,
 }
 
-pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
+/// Describes the samples that the arguments name, with these digits.
+pub(super) fn main(
+    args: &CompareArgs,
+    options: &CompareOptions,
+    digits: TestDigits,
+) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let level = args.confidence / 100.0;
-    if !(0.5..1.0).contains(&level) {
-        let message = format!("--confidence {}: use 50 to 99.99", args.confidence);
-        return Err(CommandError::usage(message));
-    }
+    let output = &args.options.measure.output;
     let named = named(args)?;
     let inputs = || named.iter().flat_map(|n| &n.inputs);
-    inputs().for_each(|input| args.view.reads(&input.path));
-    args.view.check()?;
+    inputs().for_each(|input| output.reads(&input.path));
+    output.check_report(output.output.as_deref())?;
     let once = inputs().any(|input| input.path == Path::new("-"));
     if once && args.event.is_none() {
-        let message = "summary: standard input is read once; name the event with --event";
+        let message = "compare: standard input is read once; name the event with --event";
         return Err(CommandError::usage(message));
     }
     let (event, found) = all(args, &named, &interrupt)?;
     let plan = BootstrapPlan {
-        resamples: args.resamples,
-        level,
-        seed: args.bootstrap_seed,
+        resamples: options.resamples,
+        level: options.level,
+        seed: options.seed,
         ..BootstrapPlan::default()
     };
     let mut described = Vec::new();
@@ -134,16 +81,13 @@ pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
         described.push(one.map_err(refused)?);
     }
     let method = SampleMethod {
-        level,
-        resamples: args.resamples,
-        seed: args.bootstrap_seed,
-        digits: match args.r4 {
-            true => TestDigits::Significant,
-            false => TestDigits::Decimals,
-        },
+        level: options.level,
+        resamples: options.resamples,
+        seed: options.seed,
+        digits,
     };
     let summary = SampleSummary::new(event, described, found.diagnostics, &method);
-    args.view.emit(&summary, |style| summary.text(style))?;
+    output.emit_view(&summary, Audience::Owner, |style| summary.text(style))?;
     for line in &found.bad {
         tell(&format!("redolab: {}", sanitize::line(line)));
     }
@@ -152,10 +96,11 @@ pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
 }
 
 /// The samples that the arguments name, the first label first.
-fn named(args: &SummaryArgs) -> Result<Vec<Named>, CommandError> {
+fn named(args: &CompareArgs) -> Result<Vec<Named>, CommandError> {
     let mut paths: Vec<(String, Vec<PathBuf>)> = Vec::new();
     if args.label.is_empty() {
-        paths.push((UNLABELLED.to_owned(), args.files.clone()));
+        let files = args.runs.iter().map(PathBuf::from).collect();
+        paths.push((UNLABELLED.to_owned(), files));
     }
     for text in &args.label {
         let wrong = |why: &str| CommandError::usage(format!("--label {text}: {why}"));
@@ -187,7 +132,7 @@ fn named(args: &SummaryArgs) -> Result<Vec<Named>, CommandError> {
 
 /// Every sample, of the event that was asked for or else of the first that each sample has.
 fn all(
-    args: &SummaryArgs,
+    args: &CompareArgs,
     named: &[Named],
     interrupt: &Interrupt,
 ) -> Result<(String, Found), CommandError> {
@@ -207,7 +152,7 @@ fn all(
 }
 
 fn of_event(
-    args: &SummaryArgs,
+    args: &CompareArgs,
     named: &[Named],
     event: &str,
     interrupt: &Interrupt,
@@ -222,8 +167,8 @@ fn of_event(
     };
     for sample in named {
         let mut import = Import::new(Options {
-            kind: args.kind,
-            ela_unit_ns: args.ela_unit,
+            kind: args.reading.kind,
+            ela_unit_ns: args.reading.ela_unit,
             redact_sql: true,
             samples_of: Some(event.to_owned()),
             utc_offsets: Vec::new(),
@@ -243,7 +188,7 @@ fn of_event(
             ValuesOf::Nothing(Failed::Open(why)) => found.bad.push(why),
             ValuesOf::Nothing(_) => {}
         };
-        let (inputs, max) = (&sample.inputs, args.max_unpacked);
+        let (inputs, max) = (&sample.inputs, args.reading.max_unpacked);
         let read = read(inputs, &mut import, max, interrupt, &mut report);
         let read = read.map_err(|failed| match failed {
             Failed::Interrupted => CommandError {
@@ -264,7 +209,7 @@ fn of_event(
 
 /// No values: which files and events were tried, and what there is instead.
 fn nothing(
-    args: &SummaryArgs,
+    args: &CompareArgs,
     named: &[Named],
     name: &str,
     found: &Found,
