@@ -354,3 +354,126 @@ pub fn conditions(c: &Comparison) -> Option<Section> {
     let is_asked = !all.is_empty();
     is_asked.then(|| section("conditions", "Conditions", about, vec![Body::Findings(all)]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::words_of;
+    use measure::comparison::Basis;
+    use measure::run::Origin;
+
+    fn run(name: &str, doubts: &[(&str, &str)]) -> ComparedRun {
+        let problem = |(id, detail): &(&str, &str)| Problem {
+            id: (*id).to_owned(),
+            invalidates: false,
+            detail: (*detail).to_owned(),
+        };
+        ComparedRun {
+            name: name.to_owned(),
+            run_id: name.to_owned(),
+            round_ids: Vec::new(),
+            origin: Origin::Measured,
+            created: String::new(),
+            complete: true,
+            valid: true,
+            problems: doubts.iter().map(problem).collect(),
+            target_kind: "file".to_owned(),
+            target_path: "/redo".to_owned(),
+            target_detail: String::new(),
+            has_events: false,
+            tags: std::collections::BTreeMap::new(),
+            verdict: None,
+            durability: None,
+            durability_basis: None,
+            performance: None,
+        }
+    }
+
+    fn comparison_of(runs: Vec<ComparedRun>) -> Comparison {
+        Comparison {
+            runs,
+            ..Comparison::default()
+        }
+    }
+
+    #[test]
+    fn a_doubt_of_several_rows_and_runs_is_named_once() {
+        let (one, two) = (
+            "A with 1 job: 3 are too few",
+            "A with 2 jobs: 4 are too few",
+        );
+        let busy = ("busy_device", "others used it");
+        let few = |detail| ("few_commits", detail);
+        let c = comparison_of(vec![
+            run("flash", &[busy, few(one), few(two)]),
+            run(
+                "disk",
+                &[busy, few(two), few(one), ("backlog", "A with 1 job: late")],
+            ),
+        ]);
+        let text = super::super::markdown::section(&runs(&c), usize::MAX);
+        let text = text.replace('\\', "");
+        assert_eq!(text.matches("others used it").count(), 1, "{text}");
+        assert_eq!(text.matches("too few").count(), 1, "{text}");
+        for part in [
+            "few_commits: A with 1 job: 3 are too few (this also applies to A with 2 jobs)",
+            "disk: busy_device: as of flash",
+            "few_commits: A with 2 jobs: as of flash (this also applies to A with 1 job)",
+            "backlog: A with 1 job: late",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    /// Commits per second of a run beside 1,000 of the base.
+    fn rate(run_b: usize, b: f64, jobs: u32) -> Difference {
+        let ratio = b / 1000.0;
+        Difference {
+            metric: "commit_throughput_tps".to_owned(),
+            workload: "A".to_owned(),
+            jobs,
+            run_a: 0,
+            run_b,
+            unit: "1/s".to_owned(),
+            better: Better::Higher,
+            a: Some(1000.0),
+            b: Some(b),
+            ratio: Some(ratio),
+            ci_low: Some(ratio * 0.9),
+            ci_high: Some(ratio * 1.1),
+            effect: None,
+            effect_kind: String::new(),
+            p_value: None,
+            p_text: String::new(),
+            basis: Basis::Rounds,
+            units_a: 5,
+            units_b: 5,
+            significant: Some(ratio > 1.1),
+            size: None,
+            detectable_pct: None,
+            sentence: String::new(),
+        }
+    }
+
+    #[test]
+    fn more_than_two_runs_are_ranked_at_the_highest_load() {
+        let names = ["base", "slow", "fast"];
+        let mut c = comparison_of(names.map(|name| run(name, &[])).to_vec());
+        c.differences = vec![
+            rate(1, 990.0, 8),
+            rate(1, 5.0, 1),
+            rate(2, 2000.0, 8),
+            rate(2, 9.0, 1),
+        ];
+        let section = ranking(&c).expect("three runs");
+        assert_eq!(section.title, "Ranking: A with 8 jobs");
+        let lines = words_of(&section);
+        let first: Vec<&str> = lines.iter().map(|line| line[0].as_str()).collect();
+        assert_eq!(first, ["fast", "base", "slow"]);
+        assert_eq!(lines[0][1..3], ["2,000 /s", "+100 % (+80.0 % to +120 %)"]);
+        assert_eq!(lines[1][1..3], ["1,000 /s", "–"]);
+        assert!(lines[2][2].starts_with("~ −1.0 %"), "{lines:?}");
+        c.runs.pop();
+        assert_eq!(ranking(&c), None, "two have an answer");
+    }
+}

@@ -213,3 +213,73 @@ fn redo(run: &Run) -> Option<KeyFigure> {
     let note = format!("most of all rows, {load_of}{}", needed(need));
     Some(KeyFigure::of("Redo", megabytes(mbps), note))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::fixture::clean_run;
+    use measure::imported::{Cell, Column, Source, Table};
+    use measure::run::WatchedFigures;
+
+    fn stats(count: u64, p99_ns: u64) -> WaitStats {
+        WaitStats {
+            count,
+            mean_ns: 1e6,
+            p99_ns: Some(p99_ns),
+            max_ns: 9_000_000,
+            ..WaitStats::default()
+        }
+    }
+
+    #[test]
+    fn a_watched_log_has_its_writes_and_flushes_and_no_commits() {
+        let mut run = clean_run();
+        run.target.path = "/pg_wal".to_owned();
+        run.rows.truncate(1);
+        let row = &mut run.rows[0];
+        row.elapsed_s = Some(2.0);
+        let event = measure::WaitEvent::LogFileParallelWrite.key();
+        row.waits = [(event.to_owned(), stats(500, 4_000_000))].into();
+        row.watched = Some(WatchedFigures {
+            flush: Some(stats(500, 3_000_000)),
+            ..WatchedFigures::default()
+        });
+        let line = headline(&run).expect("a watched log").title;
+        let want = "/pg_wal: log writes 250 /s; log file parallel write, p99 4.00 ms (longest 9.00 ms); \
+                    flush of the log, p99 3.00 ms (longest 9.00 ms)";
+        assert_eq!(line, want);
+    }
+
+    #[test]
+    fn evidence_names_its_source_and_what_it_does_not_know() {
+        let mut run = clean_run();
+        run.rows.clear();
+        assert!(headline(&run).is_none(), "a measured run has its verdict");
+        let column = |key: &str| Column {
+            key: key.to_owned(),
+            heading: key.to_owned(),
+        };
+        let mut evidence = Imported::default();
+        evidence.sources.push(Source {
+            file: "awr.txt".to_owned(),
+            ..Source::default()
+        });
+        run.imported = Some(evidence.clone());
+        assert!(headline(&run).is_none(), "nothing is known");
+        evidence.tables.push(Table {
+            id: "wait_events".to_owned(),
+            columns: ["event", "waits", "total_us"].map(column).to_vec(),
+            rows: vec![vec![
+                Cell::Text("log file sync".to_owned()),
+                Cell::Count(100),
+                Cell::Count(270_000),
+            ]],
+            ..Table::default()
+        });
+        run.imported = Some(evidence);
+        let line = headline(&run).expect("one wait").title;
+        let want = "awr.txt: log file sync, mean 2.70 ms (100 waits); log file parallel write, mean –; \
+                    commits –";
+        assert_eq!(line, want);
+    }
+}

@@ -228,3 +228,32 @@ pub(super) fn cell(d: &Difference) -> Shown {
         figure.words("").replace(' ', "\u{a0}")
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_read_as_people_say_them() {
+        for (metric, want) in [
+            ("log_file_sync.p99", "log file sync, p99"),
+            ("flushes", "flushes"),
+            ("log_file_sync.max", "log file sync, max"),
+        ] {
+            assert_eq!(metric_name(metric), want);
+        }
+    }
+
+    #[test]
+    fn figures_have_their_own_units() {
+        for (figure, unit, want) in [
+            (Some(5e5), "ns", "500 µs"),
+            (Some(6366.0), "1/s", "6,366 /s"),
+            (Some(0.004), "%", "0.004 %"),
+            (Some(1.5), "", "1.50"),
+            (None, "ns", "–"),
+        ] {
+            assert_eq!(value(figure, unit).words(""), want);
+        }
+    }
+}
