@@ -23,7 +23,9 @@ pub(super) fn answer(c: &Comparison, run: usize) -> &str {
 
 pub(super) fn header(c: &Comparison, tags: &str) -> String {
     let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
-    let ranking = account::ranking(c).map(|of| of.body);
+    // The load that the runs are ranked at is in its title.
+    let titled = |of: crate::account::Section| [vec![Body::Text(of.title)], of.body].concat();
+    let ranking = account::ranking(c).map(titled);
     let one = || account::headline_table(c, 1).map(|of| vec![Body::Table(of)]);
     let body = ranking.or_else(one).unwrap_or_default();
     format!(
