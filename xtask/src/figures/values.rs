@@ -272,7 +272,7 @@ mod tests {
             "a\n<!-- table: in x/data.csv; digits 2\n| b |\n|---|\n| {{{mark}}} c |\n-->\nold\n\
              <!-- /table -->\nd <!-- table:\n{{in x/data.csv; as rows}}\n-->\n<!-- /table -->\n"
         );
-        let filled = filled(&file("docs/page.md", text), &[data.clone()])?;
+        let filled = filled(&file("docs/page.md", text), std::slice::from_ref(&data))?;
         let again = file("docs/page.md", filled.clone());
         assert_eq!(
             super::filled(&again, &[data]).as_ref(),
