@@ -14,8 +14,8 @@ const HEAD: &str = "\
 
 <!-- generated: REDOLAB_WRITE_DOCS=1 cargo test -p redolab --lib commands_page -->
 
-What each command does, and every option. `redolab COMMAND -h` prints a summary, `redolab COMMAND
---help` what is here, `redolab man` a manual page.
+What each command does, and every option. `redolab COMMAND -h` prints a summary of a command, `redolab COMMAND
+--help` all of its options, `redolab man` a manual page.
 
 | command | what it does |
 |---|---|
@@ -24,9 +24,19 @@ What each command does, and every option. `redolab COMMAND -h` prints a summary,
 /// Options under no heading of their own are listed with each command.
 const PLAIN: &str = "Options";
 
-/// A cell of a table.
+/// A cell of a table. The first paragraph of a help text ends without a full stop.
 fn cell(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line = String::new();
+    for part in text.split("\n\n") {
+        if !line.is_empty() {
+            line.push_str(if line.ends_with(['.', ':', ']']) {
+                " "
+            } else {
+                ". "
+            });
+        }
+        line += &part.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
     line.replace('|', "\\|").replace('<', "&lt;")
 }
 
@@ -126,7 +136,7 @@ fn page() -> String {
             let others: Vec<&str> = others.into_iter().collect();
             let _ = writeln!(
                 text,
-                "\n[Shared with other commands](#shared-options): {}.",
+                "\nMore options, [shared with other commands](#shared-options): {}.",
                 others.join(", ")
             );
         }

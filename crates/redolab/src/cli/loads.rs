@@ -22,10 +22,10 @@ const ARRIVALS_MIN: f64 = 10.0;
 pub(crate) struct LoadArgs {
     /// Measure for a long time, such as 45m, to detect steady state, decay, caps and burst credits
     ///
-    /// run and compare: instead of --time. check: in addition to its rows, LGWR-LAT1 with 8 jobs,
-    /// or an open loop with --rate; short rows with 8 and 32 jobs follow (a twentieth of this time
-    /// each, from 2s to 1m): what they sustain shows what a cap counts. Only --max-write limits how
-    /// much is written. At most 1200 intervals are kept.
+    /// run and compare take it instead of --time. check adds it to its rows: LGWR-LAT1 with 8 jobs,
+    /// or an open loop with --rate. Then check runs short rows with 8 and 32 jobs (a twentieth of
+    /// this time each, from 2s to 1m), which show whether a cap counts requests or bytes. Only
+    /// --max-write limits how much is written. At most 1200 intervals are kept.
     #[arg(long, value_name = "TIME", value_parser = values::soak_time)]
     pub(crate) soak: Option<Nanos>,
     /// Open loop: start this many commits per second (5000 or 5k), even if earlier ones have not
