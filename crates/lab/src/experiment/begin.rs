@@ -51,12 +51,12 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
 pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Option<&str>) -> Run {
     let mut run = match target {
         Identified::Path(t) => {
-            let (path, stack) = (t.shown(), t.stack.clone());
-            new_run(&path, t.place.kind(), stack, &plan.command)
+            let (path, stack) = (t.shown(), t.storage.stack.clone());
+            new_run(&path, t.kind(), stack, &plan.command)
         }
         Identified::Null => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
         Identified::Server(server) => {
-            let (shown, stack) = (server.shown(), server.log.stack.clone());
+            let (shown, stack) = (server.shown(), server.log.storage.stack.clone());
             new_run(Path::new(&shown), "own_server", stack, &plan.command)
         }
         Identified::Opened { shown, .. } => {
@@ -84,9 +84,9 @@ pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPla
         workload.size_sweep = size_sweep(&plan.rows, &plan.log, log.redo_block_bytes);
     }
     run.target.facts = facts;
-    if let Some(place) = &target.log_place {
+    if let Some(storage) = &target.storage {
         let declared = std::mem::take(&mut run.target.stack.declared);
-        run.target.stack = place.stack.clone();
+        run.target.stack = storage.stack.clone();
         run.target.stack.declared = declared;
     }
 }

@@ -23,9 +23,9 @@ use super::plan::prepare::{Extent, Prepared, prepare};
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::target::LoadTarget;
 use super::target::background;
-use super::target::identified::IdentifiedTarget;
 use super::target::identify::Identified;
-use super::target::managed::ServerPlace;
+use super::target::managed::ManagedServer;
+use super::target::place::LogPlace;
 use super::target::site::Site;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
@@ -66,7 +66,7 @@ pub fn conduct(
     report(&mut run, writer, console)?;
     if let Some(target) = target.path() {
         let has_log = !plan.rows.is_empty();
-        target.place.say_what_stays(console, has_log);
+        target.say_what_stays(console, has_log);
     }
     Ok(Some(run))
 }
@@ -161,8 +161,8 @@ fn extent(target: &Identified) -> Extent {
         targets: u64::from(path.is_some()),
         logs: 1,
         rounds: 1,
-        raw: path.is_some_and(|t| t.place.is_device()),
-        servers: ServersToMake::of(target.server().map(ServerPlace::making_bytes)),
+        raw: path.is_some_and(|t| t.is_device()),
+        servers: ServersToMake::of(target.server().map(ManagedServer::making_bytes)),
     }
 }
 
@@ -280,7 +280,7 @@ fn measure(
 fn measure_floor(
     plan: &FloorPlan,
     prepared: &Prepared<'_>,
-    target: &IdentifiedTarget,
+    target: &LogPlace,
     site: &Site,
     console: &dyn Console,
     run: &mut Run,
@@ -344,9 +344,9 @@ pub(super) fn make(
             let target = LoadTarget::behind(Arc::clone(driver), rows, budget)?;
             Ok((target, Vec::new()))
         }
-        (Identified::Server(server), Some(Site::Folder(folder))) => {
+        (Identified::Server(server), Some(Site::Folders(folders))) => {
             let (rows, budget) = (&prepared.plan.rows, &prepared.limits.budget);
-            server.make(folder, rows, budget, console)
+            server.make(folders, rows, budget, console)
         }
         (_, site) => make_log(phase, prepared, site, floor, console),
     }

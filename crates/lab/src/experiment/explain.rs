@@ -17,8 +17,8 @@ use super::measure::row::Spec;
 use super::measure::rows::{RowPlace, RowRunner, lab_overhead, time_of};
 use super::plan::prepare::{Extent, Prepared, prepare};
 use super::plan::{ExplainPlan, MeasurementPlan};
-use super::target::identified::IdentifiedTarget;
 use super::target::identify::Identified;
+use super::target::place::LogPlace;
 use super::target::{LoadTarget, Setup};
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
@@ -38,7 +38,7 @@ struct WayLog {
 struct Explained<'a> {
     prepared: &'a Prepared<'a>,
     rounds: u32,
-    target: &'a IdentifiedTarget,
+    target: &'a LogPlace,
     console: &'a dyn Console,
 }
 
@@ -87,9 +87,9 @@ pub fn conduct_explained(
 }
 
 /// The target, where several logs of redolab's own can be beside each other.
-fn directory(identified: &Identified) -> Result<&IdentifiedTarget, Failure> {
+fn directory(identified: &Identified) -> Result<&LogPlace, Failure> {
     match identified {
-        Identified::Path(target) if !target.place.is_device() => Ok(target),
+        Identified::Path(target) if !target.is_device() => Ok(target),
         Identified::Path(_) => Err(Failure::Unusable(
             "--explain-latency makes several logs beside each other, and a raw device holds one; \
              name a directory on a file system of the device"

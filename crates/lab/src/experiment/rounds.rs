@@ -21,9 +21,9 @@ use super::measure::rows::{RowRunner, lab_overhead, time_of};
 use super::plan::prepare::{Extent, Prepared, prepare_each};
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::target::LoadTarget;
-use super::target::identified::IdentifiedTarget;
 use super::target::identify::Identified;
-use super::target::managed::ServerPlace;
+use super::target::managed::ManagedServer;
+use super::target::place::LogPlace;
 use super::target::site::Site;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
@@ -86,12 +86,12 @@ pub fn conduct_rounds(
         targets: paths().count() as u64,
         logs: 1,
         rounds: plan.rounds,
-        raw: paths().any(|target| target.place.is_device()),
+        raw: paths().any(|target| target.is_device()),
         servers: ServersToMake::of(
             identified
                 .iter()
                 .filter_map(|(_, target)| target.server())
-                .map(ServerPlace::making_bytes),
+                .map(ManagedServer::making_bytes),
         ),
     };
     let prepared = prepare_each(&plans, extent)?;
@@ -127,7 +127,7 @@ pub fn conduct_rounds(
     }
     let sides = common.run(&ready, sites, plan.rounds)?;
     for target in ready.iter().filter_map(|ready| ready.target.path()) {
-        target.place.say_what_stays(console, true);
+        target.say_what_stays(console, true);
     }
     Ok(Some(MeasuredRounds {
         sides,
@@ -198,7 +198,7 @@ fn shared_devices(plan: &RoundsPlan, identified: &[(String, Identified)]) -> Vec
 }
 
 /// The place of a log whose sync method is still to be chosen.
-fn open_target<'r>(ready: &'r ReadyTarget<'_>) -> Option<&'r IdentifiedTarget> {
+fn open_target<'r>(ready: &'r ReadyTarget<'_>) -> Option<&'r LogPlace> {
     let prepared = &ready.prepared;
     // Without room for a probe each log is written with direct I/O.
     let is_open = prepared.plan.log.sync_method.is_none() && !prepared.limits.direct_only;
@@ -313,10 +313,11 @@ impl Rounds<'_> {
                 continue;
             };
             let block_bytes = target.block_bytes(&plan.log)?;
-            match site.folder() {
-                None => raw = true,
-                Some(folder) => {
-                    let found = ProbedTarget::of(&ready.name, plan.log.io, folder, block_bytes)?;
+            match site {
+                Site::Device(_) => raw = true,
+                Site::Folders(folders) => {
+                    let io = plan.log.io;
+                    let found = ProbedTarget::of(&ready.name, io, &folders[0], block_bytes)?;
                     *bytes = found.bytes();
                     probed.push(found);
                 }

@@ -5,7 +5,7 @@
 
 use crate::experiment::Failure;
 use crate::experiment::console::Console;
-use crate::experiment::target::log_place::directory_of;
+use crate::experiment::target::storage::directory_of;
 use crate::safety::{self, ForeignLog};
 use device::identify::{Holder, OpenLogs};
 use measure::driver::Driver;

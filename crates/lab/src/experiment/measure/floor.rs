@@ -5,13 +5,15 @@ use crate::budget::{Budget, pages};
 use crate::cleanup::WorkFolder;
 use crate::experiment::Failure;
 use crate::experiment::guard::meter::FOLIO_BYTES;
-use crate::experiment::target::site::{FloorPlace, Site, prewrite};
+use crate::experiment::target::site::{Site, prewrite};
 use crate::signals::Interrupt;
-use device::SyncMethod;
 use device::file::{CreatedFile, DirectoryEntry, create_fallocated_at, create_prewritten_at};
 use device::probe::{GROUP_BYTES, ProbeError, TimedQueue, Timing, durable_writes};
+use device::raw::{ClearedRawDevice, END_BYTES};
+use device::{DeviceWindow, FileSet, SyncMethod};
 use measure::run::FloorRow;
 use measure::{Clock, Nanos, RealClock};
+use std::sync::Arc;
 
 /// Bytes of the file that is written.
 pub const FILE_BYTES: u64 = 64 << 20;
@@ -109,10 +111,12 @@ const LEAST_WRITES: u64 = 4;
 /// Registering and making a file, beside its bytes.
 const FILE_COST_BYTES: u64 = 64 << 10;
 
-/// A place on a site that was written before, for the floor's writes.
-pub(crate) struct FloorGround<'a> {
-    site: &'a Site,
-    place: FloorPlace<'a>,
+/// [`FILE_BYTES`] of a site that were all written before, for the floor's writes.
+pub(crate) enum FloorGround<'a> {
+    /// A file in a folder.
+    File(&'a WorkFolder, DirectoryEntry),
+    /// The beginning of a raw device.
+    Device(&'a ClearedRawDevice),
 }
 
 impl FloorGround<'_> {
@@ -123,13 +127,35 @@ impl FloorGround<'_> {
         interrupt: &Interrupt,
     ) -> Result<FloorGround<'a>, Failure> {
         budget.take(FILE_BYTES + FILE_COST_BYTES)?;
-        let place = ground(site, &|| interrupt.requested())?;
-        Ok(FloorGround { site, place })
+        let cancel = || interrupt.requested();
+        match site {
+            Site::Folders(folders) => {
+                let folder = &folders[0];
+                let written = register(folder, "probe.dat")?;
+                match create_prewritten_at(&written, FILE_BYTES, &[], 1, &|_| {}, &cancel) {
+                    Err(_) if cancel() => return Err(Failure::Interrupted),
+                    made => made?.keep(),
+                }
+                Ok(FloorGround::File(folder, written))
+            }
+            Site::Device(device) => {
+                prewrite(device, FILE_BYTES, &cancel)?;
+                Ok(FloorGround::Device(device))
+            }
+        }
     }
 
     /// A queue that writes `point` there.
     pub(crate) fn queue(&self, point: Point) -> Result<TimedQueue, Failure> {
-        queue(&self.place, point)
+        match self {
+            FloorGround::File(_, at) => file_queue(at, point),
+            FloorGround::Device(device) => {
+                let space = Arc::new(device.held().space(point.method)?);
+                let path = device.held().look().path();
+                let window = DeviceWindow::new(space, END_BYTES, FILE_BYTES, path)?;
+                Ok(TimedQueue::new(&window, point.bytes, 0)?)
+            }
+        }
     }
 }
 
@@ -168,26 +194,19 @@ pub(crate) fn measure(
             ));
             continue;
         }
-        let outcome = match (point.pre_written, ground.site.folder()) {
-            (true, _) => one(&ground.place, *point, time, &mut meter, interrupt),
-            (false, None) => continue,
-            (false, Some(folder)) => {
+        let queue = match (point.pre_written, ground) {
+            (true, _) => ground.queue(*point),
+            (false, FloorGround::Device(_)) => continue,
+            (false, FloorGround::File(folder, _)) => {
                 allowed.budget.take(FILE_COST_BYTES)?;
                 let fresh = register(folder, &format!("probe-{done}.dat"))?;
                 create_fallocated_at(&fresh, FILE_BYTES)
                     .map(CreatedFile::keep)
                     .map_err(Failure::from)
-                    .and_then(|()| {
-                        one(
-                            &FloorPlace::File(fresh),
-                            *point,
-                            time,
-                            &mut meter,
-                            interrupt,
-                        )
-                    })
+                    .and_then(|()| file_queue(&fresh, *point))
             }
         };
+        let outcome = queue.and_then(|queue| one(queue, *point, time, &mut meter, interrupt));
         match outcome {
             Ok(row) => rows.push(row),
             Err(Failure::Device(error)) => refused.push(format!("{}: {error}", point.method)),
@@ -277,49 +296,25 @@ impl Drop for PointMeter<'_> {
     }
 }
 
-/// Where the points that were written before are measured.
-fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<FloorPlace<'a>, Failure> {
-    match (site, site.folder()) {
-        (_, Some(folder)) => {
-            let written = register(folder, "probe.dat")?;
-            match create_prewritten_at(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
-                Err(_) if cancel() => Err(Failure::Interrupted),
-                Err(error) => Err(error.into()),
-                Ok(made) => {
-                    made.keep();
-                    Ok(FloorPlace::File(written))
-                }
-            }
-        }
-        (Site::Device(device), None) => {
-            prewrite(device, FILE_BYTES, cancel)?;
-            Ok(FloorPlace::Device(device))
-        }
-        (Site::Folder(_) | Site::Folders(_), None) => {
-            unreachable!("a site has a folder or a device")
-        }
-    }
-}
-
 fn register(folder: &WorkFolder, name: &str) -> Result<DirectoryEntry, Failure> {
     folder
         .register(name)
         .map_err(Failure::system("registering a file"))
 }
 
-fn queue(ground: &FloorPlace<'_>, point: Point) -> Result<TimedQueue, Failure> {
-    let device = ground.open(FILE_BYTES, point.method)?;
-    Ok(TimedQueue::new(&*device, point.bytes, 0)?)
+fn file_queue(at: &DirectoryEntry, point: Point) -> Result<TimedQueue, Failure> {
+    let names = [at.name()];
+    let file = FileSet::open_at(at.directory(), &names, FILE_BYTES, point.method)?;
+    Ok(TimedQueue::new(&file, point.bytes, 0)?)
 }
 
 fn one(
-    ground: &FloorPlace<'_>,
+    mut bench: TimedQueue,
     point: Point,
     time: Nanos,
     meter: &mut PointMeter<'_>,
     interrupt: &Interrupt,
 ) -> Result<FloorRow, Failure> {
-    let mut bench = queue(ground, point)?;
     let mut timing = Timing::default();
     let clock = RealClock::new();
     let end = clock.now().plus(time);

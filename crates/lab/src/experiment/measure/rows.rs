@@ -12,8 +12,8 @@ use crate::experiment::judge::doubt;
 use crate::experiment::judge::doubt::Limited;
 use crate::experiment::plan::LogPlan;
 use crate::experiment::plan::expected::{phase_name, row_name};
-use crate::experiment::target::identified::IdentifiedTarget;
-use crate::experiment::target::log_place::ServerLogPlace;
+use crate::experiment::target::place::LogPlace;
+use crate::experiment::target::storage::Storage;
 use crate::experiment::target::{LoadTarget, Setup};
 use crate::observe::machine;
 use crate::observe::mountstats::Share;
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// What rows are run with.
 pub(crate) struct RowRunner<'a> {
     /// The target; `None` for the null device.
-    pub(crate) target: Option<&'a IdentifiedTarget>,
+    pub(crate) target: Option<&'a LogPlace>,
     /// What each row may write.
     pub(crate) limits: &'a Limits,
     /// How the log is made and written.
@@ -65,15 +65,14 @@ impl RowRunner<'_> {
         specs: &[Spec],
         writer: &mut RunWriter,
     ) -> Result<(), Failure> {
-        let counters = || match self.target {
-            Some(target) => target.counters(),
-            None => log.log_place.as_ref().and_then(ServerLogPlace::counters),
-        };
+        let counters = || self.storage(log).and_then(Storage::counters);
         let declares_cache = counters().and_then(|c| c.declares_cache());
         // As long as the longest intervals: what is kept of a soak is bounded.
         let interval = specs.iter().map(|s| s.interval().0).max();
         let interval = Duration::from_nanos(interval.unwrap_or(row::INTERVAL.0));
-        let share = self.target.and_then(|target| Share::of(&target.stack));
+        let share = self
+            .target
+            .and_then(|target| Share::of(&target.storage.stack));
         let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let mut drafts = Drafts::new(&self.limits.budget);
@@ -122,6 +121,12 @@ impl RowRunner<'_> {
         Ok(())
     }
 
+    /// What is below the target, or below the log of a server, as far as that can be seen.
+    fn storage<'a>(&'a self, log: &'a LoadTarget) -> Option<&'a Storage> {
+        let below = self.target.map(|target| &target.storage);
+        below.or(log.storage.as_ref())
+    }
+
     /// Runs one row.
     fn one(
         &self,
@@ -133,16 +138,13 @@ impl RowRunner<'_> {
     ) -> Result<Row, Failure> {
         let phase = ConsolePhase::begin(self.console, name, 1000);
         let target = self.target;
-        let guard = |_: u64| target.map_or(Ok(()), IdentifiedTarget::recheck);
+        let guard = |_: u64| target.map_or(Ok(()), LogPlace::recheck);
         let soak = spec.soak.then(|| SoakLines::new(spec.time));
         let mut lab = Lab {
             target: log,
             sampler,
             declares_cache,
-            devices: match (target, &log.log_place) {
-                (Some(target), _) => target.counted.len(),
-                (None, place) => place.as_ref().map_or(0, |place| place.counted.len()),
-            },
+            devices: self.storage(log).map_or(0, |storage| storage.counted.len()),
             store: Some(writer),
             interrupt: self.console.interrupt(),
             guard: &guard,
@@ -256,7 +258,7 @@ impl SoakLines {
     }
 
     /// The line, if one is due: how far it is, how fast, what memory and room are left.
-    fn line(&self, progress: RowProgress, target: Option<&IdentifiedTarget>) -> Option<String> {
+    fn line(&self, progress: RowProgress, target: Option<&LogPlace>) -> Option<String> {
         let at_s = progress.part * self.time.as_secs();
         let rate = progress.commits_per_s.unwrap_or(0.0);
         if at_s < self.next_s.get() {
@@ -270,7 +272,7 @@ impl SoakLines {
         if let Some(bytes) = machine::resident_bytes() {
             line.push_str(&format!(", {} resident", words::size(bytes)));
         }
-        if let Some(Room::Volume(volume)) = target.and_then(|t| t.place.room().ok()) {
+        if let Some(Room::Volume(volume)) = target.and_then(|t| t.room_now().ok()) {
             let free = words::size(volume.available_bytes);
             line.push_str(&format!(", {free} of the volume available"));
         }

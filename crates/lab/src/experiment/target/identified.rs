@@ -1,9 +1,9 @@
-//! A target that was identified: what its path names, the storage stack below, the room on it; and
-//! what is asked of it before and while something is measured there.
+//! Several directories as one place; and what is asked of a place before and while something is
+//! measured there.
 
-use super::place::TargetPlace;
-use super::places;
+use super::place::LogPlace;
 use super::site::Site;
+use super::storage::same_volume;
 use crate::experiment::Failure;
 use crate::experiment::console::Console;
 use crate::experiment::guard::neighbours;
@@ -11,68 +11,33 @@ use crate::experiment::measure::row::Spec;
 use crate::experiment::plan::{LogPlan, MeasurementPlan};
 use crate::observe::background;
 use crate::observe::diskstats::Counters;
-use crate::observe::tools;
-use crate::observe::topology::{DevNo, counted_devices};
-use crate::safety::{self, PlannedWrites, Room};
+use crate::observe::topology::counted_devices;
+use crate::safety::{self, PlannedWrites};
 use device::Caps;
-use measure::stack::Stack;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// A target that was looked at.
-pub(crate) struct IdentifiedTarget {
-    /// What its path names.
-    pub(crate) place: TargetPlace,
-    /// The stack below it.
-    pub(crate) stack: Stack,
-    /// The devices below it that count flushes.
-    pub(crate) counted: Vec<DevNo>,
-    room: Room,
-    /// Further directories of the same target, whose layers are in its stack too.
-    more: Vec<IdentifiedTarget>,
-}
-
-impl IdentifiedTarget {
-    /// Identifies what `path` names and what is below it.
-    ///
-    /// # Errors
-    /// Whatever makes it no place for a log, with what to do.
-    pub(crate) fn at(path: &Path, destroy: Option<&Path>) -> Result<IdentifiedTarget, Failure> {
-        let place = TargetPlace::at(path, destroy)?;
-        let mut stack = place.stack()?;
-        tools::complete(&mut stack);
-        let failed = |e| Failure::Unusable(format!("{}: {e}", path.display()));
-        let room = place.room().map_err(failed)?;
-        let counted = counted_devices(&stack);
-        Ok(IdentifiedTarget {
-            place,
-            stack,
-            counted,
-            room,
-            more: Vec::new(),
-        })
-    }
-
+impl LogPlace {
     /// Adds further directories, over which the log lies too.
     ///
     /// # Errors
     /// Whatever makes one of them no place for a log; directories of a stripe on one device.
     pub(crate) fn add(&mut self, paths: &[PathBuf], log: &LogPlan) -> Result<(), Failure> {
         for path in paths {
-            let other = IdentifiedTarget::at(path, None)?;
+            let other = LogPlace::at(path, None)?;
             if let Some(device) = [&*self]
                 .into_iter()
                 .chain(&self.more)
-                .find(|t| t.place.is_device())
+                .find(|t| t.is_device())
             {
                 return Err(not_a_directory(device));
             }
-            if other.place.is_device() {
+            if other.is_device() {
                 return Err(not_a_directory(&other));
             }
             // Both paths are resolved.
-            if self.all().any(|t| t.place.path() == other.place.path()) {
+            if self.all().any(|t| t.path() == other.path()) {
                 return Err(Failure::Unusable(format!(
                     "{}: this directory is named twice; name each directory once",
                     path.display()
@@ -84,71 +49,63 @@ impl IdentifiedTarget {
             self.more.push(other);
         }
         for other in &self.more {
-            places::add_stack(&mut self.stack, &other.stack);
+            self.storage.add(&other.storage);
         }
-        self.counted = counted_devices(&self.stack);
         Ok(())
     }
 
     /// Refuses a directory on a device that another one is on already.
-    fn refuse_same_device(&self, other: &IdentifiedTarget, option: &str) -> Result<(), Failure> {
-        let shared = |t: &&IdentifiedTarget| {
-            t.counted.iter().any(|dev| other.counted.contains(dev))
-                || places::same_volume(t.place.path(), other.place.path())
-        };
+    fn refuse_same_device(&self, other: &LogPlace, option: &str) -> Result<(), Failure> {
+        let shared = |t: &&LogPlace| t.shares_device(other);
         match [self].into_iter().chain(&self.more).find(shared) {
             None => Ok(()),
             Some(same) => Err(Failure::Unusable(format!(
                 "{option}: {} and {} are on the same device, which makes nothing faster and protects \
                  nothing; name directories on different devices, or measure anyway with \
                  --force-same-device",
-                same.place.path().display(),
-                other.place.path().display()
+                same.path().display(),
+                other.path().display()
             ))),
         }
     }
 
     /// All directories, in the order in which they were named.
-    fn all(&self) -> impl Iterator<Item = &IdentifiedTarget> {
+    fn all(&self) -> impl Iterator<Item = &LogPlace> {
         [self].into_iter().chain(&self.more)
     }
 
     /// The path, or the paths of all directories, for results.
     pub(crate) fn shown(&self) -> PathBuf {
-        let paths = self.all().map(|t| t.place.path().display().to_string());
+        let paths = self.all().map(|t| t.path().display().to_string());
         PathBuf::from(paths.collect::<Vec<_>>().join(","))
     }
 
-    /// The place to write to, as [`TargetPlace::site`]: a folder in each directory, or for each of
-    /// several logs in one.
+    /// The place to write to: a folder in each directory, or for each of several logs in one; or
+    /// the device, held from now on. Folders that killed processes left are removed.
     ///
     /// # Errors
-    /// As of [`TargetPlace::site`].
+    /// No folder can be made, or the device is not what it was.
     pub(crate) fn site(&self, log: &LogPlan, console: &dyn Console) -> Result<Site, Failure> {
-        let of_one = if self.more.is_empty() { log.nodes } else { 1 };
-        if self.more.is_empty() && of_one <= 1 {
-            return self.place.site(console);
+        if self.is_device() {
+            return self.site_of_one(console);
         }
+        let of_one = if self.more.is_empty() {
+            log.nodes.max(1)
+        } else {
+            1
+        };
         let mut folders = Vec::new();
-        for target in self.all() {
+        for place in self.all() {
             for _ in 0..of_one {
-                folders.extend(target.place.site(console)?.into_folders());
+                folders.extend(place.site_of_one(console)?.into_folders());
             }
         }
         Ok(Site::Folders(folders))
     }
 
-    /// Counters of the device below, where there is exactly one that counts.
-    pub(crate) fn counters(&self) -> Option<Counters> {
-        match self.counted.as_slice() {
-            [one] => Counters::open(*one).ok(),
-            _ => None,
-        }
-    }
-
     /// What the device below is taken to be able to, as far as a log's shape depends on it.
     fn caps(&self) -> Caps {
-        let layers = || self.stack.layers.iter();
+        let layers = || self.storage.stack.layers.iter();
         let sectors = |bytes: Option<u64>| bytes.and_then(|b| u32::try_from(b).ok());
         let logical_bytes = layers().find_map(|l| sectors(l.logical_block_bytes));
         let physical_bytes = layers().find_map(|l| sectors(l.physical_block_bytes));
@@ -167,13 +124,19 @@ impl IdentifiedTarget {
     /// # Errors
     /// A log that cannot be made here.
     pub(crate) fn block_bytes(&self, log: &LogPlan) -> Result<u32, Failure> {
-        let geometry = log.shape.geometry(&self.caps(), self.place.path())?;
+        let geometry = log.shape.geometry(&self.caps(), self.path())?;
         Ok(geometry.block_bytes)
     }
 
+    /// Whether both are on one device, as far as that can be seen.
+    fn shares_device(&self, other: &LogPlace) -> bool {
+        let counted = &other.storage.counted;
+        self.storage.counted.iter().any(|dev| counted.contains(dev)) || self.shares_volume(other)
+    }
+
     /// Whether both are on one file system.
-    pub(crate) fn shares_volume(&self, other: &IdentifiedTarget) -> bool {
-        places::same_volume(self.place.path(), other.place.path())
+    pub(crate) fn shares_volume(&self, other: &LogPlace) -> bool {
+        same_volume(self.path(), other.path())
     }
 
     /// Whether the volume has room for the files of several targets together.
@@ -195,27 +158,17 @@ impl IdentifiedTarget {
     }
 
     /// A device that both are on, by name where that is known; `None` where they share none.
-    pub(crate) fn shared_device(&self, other: &IdentifiedTarget) -> Option<String> {
-        let shared: Vec<&DevNo> = self
-            .counted
-            .iter()
-            .filter(|d| other.counted.contains(d))
-            .collect();
-        if shared.is_empty() && !self.shares_volume(other) {
+    pub(crate) fn shared_device(&self, other: &LogPlace) -> Option<String> {
+        if !self.shares_device(other) {
             return None;
         }
-        let both = self
-            .stack
-            .layers
-            .iter()
-            .filter(|l| other.stack.layers.contains(l));
-        let named = both.map(|l| l.name.clone()).filter(|name| !name.is_empty());
-        Some(
-            named
-                .collect::<Vec<String>>()
-                .pop()
-                .unwrap_or_else(|| "one volume".to_owned()),
-        )
+        let (own, others) = (&self.storage.stack.layers, &other.storage.stack.layers);
+        let both = own.iter().filter(|layer| others.contains(layer));
+        let mut named = both
+            .map(|layer| &layer.name)
+            .filter(|name| !name.is_empty());
+        let last = named.next_back();
+        Some(last.map_or_else(|| "one volume".to_owned(), String::clone))
     }
 
     /// Refuses a log that cannot be made here, before anything is measured.
@@ -223,7 +176,7 @@ impl IdentifiedTarget {
     /// # Errors
     /// The option that is not possible, and what to change.
     pub(crate) fn check_log(&self, log: &LogPlan, rows: &[Spec]) -> Result<(), Failure> {
-        let geometry = log.shape.geometry(&self.caps(), self.place.path())?;
+        let geometry = log.shape.geometry(&self.caps(), self.path())?;
         let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
         let ring_blocks = options.ring_blocks(&geometry)?;
         let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
@@ -245,8 +198,7 @@ impl IdentifiedTarget {
     /// # Errors
     /// The system's.
     pub(crate) fn settle(&self, console: &dyn Console) -> Result<(), Failure> {
-        self.all()
-            .try_for_each(|target| target.place.settle(console))
+        self.all().try_for_each(|target| target.settle_one(console))
     }
 
     /// Whether the run may go on: somebody else may be filling the volume.
@@ -255,8 +207,8 @@ impl IdentifiedTarget {
     /// Too little room, or a volume that does not answer.
     pub(crate) fn recheck(&self) -> Result<(), Failure> {
         self.all().try_for_each(|target| {
-            let path = target.place.path().display().to_string();
-            let room = target.place.room().map_err(Failure::system(path))?;
+            let path = target.path().display().to_string();
+            let room = target.room_now().map_err(Failure::system(path))?;
             Ok(safety::recheck(room)?)
         })
     }
@@ -279,7 +231,7 @@ impl IdentifiedTarget {
     /// The same of one of several targets: what was `said` of another one is not repeated.
     ///
     /// # Errors
-    /// As [`IdentifiedTarget::announce`].
+    /// As [`LogPlace::announce`].
     pub(crate) fn announce_once(
         &self,
         (writes, lines): (&PlannedWrites, &[String]),
@@ -287,7 +239,7 @@ impl IdentifiedTarget {
         console: &dyn Console,
         said: &mut BTreeSet<Vec<String>>,
     ) -> Result<Option<String>, Failure> {
-        let warning = self.place.warning();
+        let warning = self.warning();
         let all = warning
             .into_iter()
             .chain(safety::announcement(writes, self.room))
@@ -300,7 +252,7 @@ impl IdentifiedTarget {
         let mut warning = None;
         for target in self.all() {
             // Whoever may write to a raw device was refused before, whatever the user insists on.
-            let path = (!target.place.is_device()).then(|| target.place.path());
+            let path = (!target.is_device()).then(|| target.path());
             let busy = || target.busy();
             let found = neighbours::check(path, None, busy, plan.allow_busy, console)?;
             warning = warning.or(found);
@@ -317,11 +269,11 @@ impl IdentifiedTarget {
         let count = 1 + self.more.len() as u64;
         let part = |at: usize| log.part_of_files(writes.footprint_bytes, at, count);
         for (own, target) in self.all().enumerate() {
-            let path = target.place.path();
+            let path = target.path();
             let beside = self
                 .all()
                 .enumerate()
-                .filter(|(at, other)| *at == own || places::same_volume(other.place.path(), path));
+                .filter(|(at, other)| *at == own || same_volume(other.path(), path));
             let bytes: Vec<u64> = beside.map(|(at, _)| part(at)).collect();
             let parts = bytes.len() as u64;
             let part = PlannedWrites {
@@ -337,7 +289,7 @@ impl IdentifiedTarget {
     fn busy(&self) -> Option<f64> {
         let window = Duration::from_secs(safety::BUSY_WINDOW_S);
         // Of its own device, also where the target has several.
-        let own = counted_devices(&self.place.stack().ok()?);
+        let own = counted_devices(&self.named.stack().ok()?);
         let [own] = own.as_slice() else { return None };
         let counters = Counters::open(*own).ok()?;
         let idleness = background::watch(&counters, window).ok()?;
@@ -346,9 +298,9 @@ impl IdentifiedTarget {
 }
 
 /// Several places are directories.
-pub(crate) fn not_a_directory(device: &IdentifiedTarget) -> Failure {
+pub(crate) fn not_a_directory(device: &LogPlace) -> Failure {
     Failure::Unusable(format!(
         "{}: is a raw block device; a log over several places needs directories",
-        device.place.path().display()
+        device.path().display()
     ))
 }

@@ -1,7 +1,8 @@
 //! What a planned target turns out to be on this machine.
 
-use super::identified::{IdentifiedTarget, not_a_directory};
-use super::managed::ServerPlace;
+use super::identified::not_a_directory;
+use super::managed::ManagedServer;
+use super::place::LogPlace;
 use crate::experiment::Failure;
 use crate::experiment::plan::{MeasurementPlan, PlannedTarget};
 use measure::driver::{Driver, DriverKind, OpenedTarget};
@@ -12,9 +13,9 @@ pub(crate) enum Identified {
     /// The null device.
     Null,
     /// A place for a log.
-    Path(Box<IdentifiedTarget>),
-    /// Places for a server that will be made.
-    Server(Box<ServerPlace>),
+    Path(Box<LogPlace>),
+    /// A server that will be made.
+    Server(Box<ManagedServer>),
     /// What others made, behind its driver.
     Opened {
         /// Its address without a password.
@@ -42,9 +43,9 @@ impl Identified {
                 destroy,
                 more,
             } => {
-                let mut target = IdentifiedTarget::at(path, destroy.as_deref())?;
+                let mut target = LogPlace::at(path, destroy.as_deref())?;
                 target.add(more, &plan.log)?;
-                if plan.log.nodes > 1 && target.place.is_device() {
+                if plan.log.nodes > 1 && target.is_device() {
                     return Err(not_a_directory(&target));
                 }
                 if !plan.rows.is_empty() {
@@ -56,14 +57,14 @@ impl Identified {
             PlannedTarget::Managed(planned) => {
                 let kind = kind_of(&planned.driver, drivers)?;
                 refuse_options(&planned.driver, plan, false)?;
-                let place = ServerPlace::of(planned, kind)?;
-                Ok(Identified::Server(Box::new(place)))
+                let server = ManagedServer::of(planned, kind)?;
+                Ok(Identified::Server(Box::new(server)))
             }
         }
     }
 
     /// The place for a log, where it is one.
-    pub(crate) fn path(&self) -> Option<&IdentifiedTarget> {
+    pub(crate) fn path(&self) -> Option<&LogPlace> {
         match self {
             Identified::Path(target) => Some(target),
             _ => None,
@@ -71,7 +72,7 @@ impl Identified {
     }
 
     /// The server that is to be made, where it is one.
-    pub(crate) fn server(&self) -> Option<&ServerPlace> {
+    pub(crate) fn server(&self) -> Option<&ManagedServer> {
         match self {
             Identified::Server(server) => Some(server),
             _ => None,
@@ -79,7 +80,7 @@ impl Identified {
     }
 
     /// The place whose device is measured, as far as there is one.
-    pub(crate) fn device(&self) -> Option<&IdentifiedTarget> {
+    pub(crate) fn device(&self) -> Option<&LogPlace> {
         match self {
             Identified::Path(target) => Some(target),
             Identified::Server(server) => Some(&server.log),

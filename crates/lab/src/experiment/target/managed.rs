@@ -6,15 +6,14 @@
 //! its journal. What it must not know: which database it is.
 
 use super::LoadTarget;
-use super::identified::IdentifiedTarget;
-use super::site::Site;
+use super::place::LogPlace;
 use crate::budget::Budget;
 use crate::cleanup::{self, WorkFolder};
 use crate::experiment::Failure;
 use crate::experiment::console::{Console, ConsolePhase};
 use crate::experiment::guard::limits::make_watched;
 use crate::experiment::measure::row::Spec;
-use crate::experiment::plan::{ManagedServerPlan, MeasurementPlan};
+use crate::experiment::plan::{LogPlan, ManagedServerPlan, MeasurementPlan};
 use crate::safety::PlannedWrites;
 use measure::driver::{Driver, DriverError, DriverKind, HeldFolder};
 use measure::driver::{ManagedFolders, ManagedKind, ManagedPlan};
@@ -27,18 +26,18 @@ use std::sync::Arc;
 const DATA: &str = "server-data";
 const LOG: &str = "server-log";
 
-/// Where a server will be made.
-pub(crate) struct ServerPlace {
+/// A server that will be made.
+pub(crate) struct ManagedServer {
     /// How the driver makes servers.
     pub(crate) kind: ManagedKind,
     /// The place of its redo, which is what is measured.
-    pub(crate) log: IdentifiedTarget,
+    pub(crate) log: LogPlace,
     /// The place of its data, where that is another one.
-    data: Option<IdentifiedTarget>,
+    data: Option<LogPlace>,
     plan: ManagedServerPlan,
 }
 
-impl ServerPlace {
+impl ManagedServer {
     /// Whether the server that will be made can run a workload.
     ///
     /// # Errors
@@ -54,7 +53,7 @@ impl ServerPlace {
     pub(crate) fn of(
         planned: &ManagedServerPlan,
         kind: &DriverKind,
-    ) -> Result<ServerPlace, Failure> {
+    ) -> Result<ManagedServer, Failure> {
         let managed = kind.managed.ok_or_else(|| {
             Failure::Unusable(format!(
                 "the driver {} makes no servers: name an existing one with --url {}",
@@ -71,8 +70,8 @@ impl ServerPlace {
             )));
         }
         let at = |path: &PathBuf| {
-            let target = IdentifiedTarget::at(path, None)?;
-            if target.place.is_device() {
+            let target = LogPlace::at(path, None)?;
+            if target.is_device() {
                 return Err(Failure::Unusable(format!(
                     "{}: a database server keeps its files in directories; name a directory",
                     path.display()
@@ -81,7 +80,7 @@ impl ServerPlace {
             Ok(target)
         };
         let is_apart = planned.data != planned.log;
-        Ok(ServerPlace {
+        Ok(ManagedServer {
             kind: managed,
             log: at(&planned.log)?,
             data: is_apart.then(|| at(&planned.data)).transpose()?,
@@ -91,11 +90,11 @@ impl ServerPlace {
 
     /// The server as results show it.
     pub(crate) fn shown(&self) -> String {
-        let log = self.log.place.path().display();
+        let log = self.log.path().display();
         let driver = &self.plan.driver;
         let mut shown = match &self.data {
             None => format!("{log} ({driver}"),
-            Some(data) => format!("{log} ({driver}, data at {}", data.place.path().display()),
+            Some(data) => format!("{log} ({driver}, data at {}", data.path().display()),
         };
         for (name, value) in &self.plan.settings {
             shown.push_str(&format!(", {name}={value}"));
@@ -150,14 +149,14 @@ impl ServerPlace {
         }
     }
 
-    /// Makes and starts the server, ready for `rows`. `log` is the work folder at the place of its
-    /// redo.
+    /// Makes and starts the server, ready for `rows`. `folders` has the work folder at the place of
+    /// its redo.
     ///
     /// # Errors
     /// Of making it.
     pub(crate) fn make(
         &self,
-        log: WorkFolder,
+        mut folders: Vec<WorkFolder>,
         rows: &[Spec],
         budget: &Arc<Budget>,
         console: &dyn Console,
@@ -166,10 +165,8 @@ impl ServerPlace {
         counted.map_err(Failure::system(
             "--max-write: counting what a server writes",
         ))?;
-        let apart = self.data.as_ref().map(|data| data.place.site(console));
-        let mut folders = vec![log];
-        if let Some(Site::Folder(folder)) = apart.transpose()? {
-            folders.push(folder);
+        if let Some(data) = &self.data {
+            folders.extend(data.site(&LogPlan::default(), console)?.into_folders());
         }
         // The last one is that of the data.
         let server = ManagedFolders {

@@ -3,15 +3,14 @@
 //! driver.
 
 pub mod background;
-pub(crate) mod identified;
+mod identified;
 pub(crate) mod identify;
-pub mod log_place;
 pub(crate) mod managed;
 mod members;
 mod nodes;
-mod place;
-pub(crate) mod places;
+pub(crate) mod place;
 pub mod site;
+pub mod storage;
 
 use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
@@ -25,7 +24,6 @@ use device::probe::ProbedWay;
 use device::raw::ClearedRawDevice;
 use device::{LogDevice, StripeWidth, SyncMethod};
 use drivers::embedded::{AskedOfLog, DataFile, EmbeddedLog, LogBackground, null_layout};
-use log_place::ServerLogPlace;
 use measure::Nanos;
 use measure::driver::Driver;
 use measure::run::StripeFacts;
@@ -35,6 +33,7 @@ use redo::writer::Policy;
 use redo::{ArchiveMode, Layout, Log, Options};
 use site::Site;
 use std::sync::Arc;
+use storage::Storage;
 
 /// How a log is made and run, once it is known how it is written and what may be.
 #[derive(Clone, Debug)]
@@ -77,8 +76,8 @@ pub struct LoadTarget {
     pub recorder: Arc<Recorder>,
     /// What charges its writes to the budget.
     pub meter: Arc<Meter>,
-    /// Where a server of others keeps its log, as far as that can be seen.
-    pub log_place: Option<ServerLogPlace>,
+    /// What is below the log of a server, as far as that can be seen.
+    pub storage: Option<Storage>,
     /// Bytes that making it has written, and opening it with the probe.
     made_bytes: u64,
 }
@@ -102,19 +101,16 @@ impl LoadTarget {
         let probed = setup.probed_bytes;
         budget.take(making)?;
         let made = match site {
-            Site::Folder(folder) => {
-                let target = LoadTarget::in_folder(&folder, setup, progress, cancel)?;
-                (target, vec![folder])
-            }
             Site::Folders(folders) => {
-                let target = match (setup.log.members, setup.log.stripe) {
-                    (Some(members), _) => {
+                let target = match (&folders[..], setup.log.members, setup.log.stripe) {
+                    ([folder], ..) => LoadTarget::in_folder(folder, setup, progress, cancel)?,
+                    (_, Some(members), _) => {
                         members::in_folders(&folders, members, setup, progress, cancel)?
                     }
-                    (None, Some(stripe)) => {
+                    (_, None, Some(stripe)) => {
                         LoadTarget::in_stripe(&folders, stripe.width, setup, progress, cancel)?
                     }
-                    (None, None) => nodes::in_folders(&folders, setup, progress, cancel)?,
+                    (_, None, None) => nodes::in_folders(&folders, setup, progress, cancel)?,
                 };
                 (target, folders)
             }
@@ -249,7 +245,7 @@ impl LoadTarget {
             driver: Arc::new(log),
             recorder,
             meter,
-            log_place: None,
+            storage: None,
             made_bytes,
         })
     }
@@ -277,7 +273,7 @@ impl LoadTarget {
         }
         driver.prepare(&workloads)?;
         Ok(LoadTarget {
-            log_place: ServerLogPlace::of(&driver.facts()),
+            storage: Storage::of_server(&driver.facts()),
             driver,
             recorder,
             meter,

@@ -68,7 +68,7 @@ fn opened(
         driver: Arc::new(EmbeddedNodes::new(logs, directories)),
         recorder,
         meter,
-        log_place: None,
+        storage: None,
         made_bytes,
     })
 }

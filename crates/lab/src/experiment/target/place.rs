@@ -1,11 +1,13 @@
 //! What a target path names: a directory in which log files are made, or a raw block device; and
-//! the questions that are asked of each before anything is written there.
+//! the questions that are asked of one before anything is written there. Those that concern
+//! several are in `identified`.
 //!
-//! Invariants: nothing is written here before [`TargetPlace::site`]. A raw device has passed every
+//! Invariants: nothing is written here before a [`Site`] is made. A raw device has passed every
 //! refusal, and its owner has repeated its path, before it becomes a place; it is held when it
 //! becomes a site.
 
 use super::site::Site;
+use super::storage::Storage;
 use crate::cleanup::{self, WorkFolder};
 use crate::experiment::Failure;
 use crate::experiment::console::{Console, ConsolePhase};
@@ -17,27 +19,34 @@ use measure::stack::Stack;
 use measure::words::sanitize;
 use std::path::{Path, PathBuf};
 
+/// A place for a log that was looked at: a directory, several of them, or a raw device.
+pub(crate) struct LogPlace {
+    pub(super) named: Named,
+    /// What is below it, and below its further directories.
+    pub(crate) storage: Storage,
+    pub(super) room: Room,
+    /// Further directories of the same place.
+    pub(super) more: Vec<LogPlace>,
+}
+
 /// What a target path names.
-pub(crate) enum TargetPlace {
+pub(super) enum Named {
     /// A directory, held open from now on.
     Directory(Directory),
     /// A raw device that may be overwritten.
     Device(Box<raw::RawDevice>, Box<Consent>),
 }
 
-impl TargetPlace {
+impl Named {
     /// Looks at `path`; `destroy` is the path of a raw device that may be overwritten.
-    ///
-    /// # Errors
-    /// Whatever makes it no place for a log, with what to do.
-    pub(crate) fn at(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
+    fn at(path: &Path, destroy: Option<&Path>) -> Result<Named, Failure> {
         if raw::is_block_device(path) {
             return device(path, destroy);
         }
         let directory = directory(path)?;
         match destroy {
             None => Directory::open(&directory)
-                .map(TargetPlace::Directory)
+                .map(Named::Directory)
                 .map_err(Failure::system(directory.display().to_string())),
             Some(named) => Err(Failure::Unusable(format!(
                 "--destroy {}: {} is a directory, in which nothing is destroyed; --destroy repeats \
@@ -48,34 +57,20 @@ impl TargetPlace {
         }
     }
 
-    /// The path, for messages and results.
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         match self {
-            TargetPlace::Directory(held) => held.path(),
-            TargetPlace::Device(look, _) => look.typed(),
+            Named::Directory(held) => held.path(),
+            Named::Device(look, _) => look.typed(),
         }
-    }
-
-    /// The kind of target in results.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            TargetPlace::Directory(_) => "file",
-            TargetPlace::Device(..) => "raw_device",
-        }
-    }
-
-    /// Whether it is a raw device.
-    pub(crate) fn is_device(&self) -> bool {
-        matches!(self, TargetPlace::Device(..))
     }
 
     /// The stack below it.
     ///
     /// # Errors
     /// A file system that is read-only, or that does not answer.
-    pub(crate) fn stack(&self) -> Result<Stack, Failure> {
+    pub(super) fn stack(&self) -> Result<Stack, Failure> {
         match self {
-            TargetPlace::Directory(held) => {
+            Named::Directory(held) => {
                 let path = held.path();
                 if device::identify::volume(path)?.read_only {
                     return Err(Failure::Unusable(format!(
@@ -86,23 +81,67 @@ impl TargetPlace {
                 }
                 Ok(device::identify::stack_of(path)?)
             }
-            TargetPlace::Device(look, _) => Ok(look.stack().clone()),
+            Named::Device(look, _) => Ok(look.stack().clone()),
         }
+    }
+
+    fn room(&self) -> std::io::Result<Room> {
+        match self {
+            Named::Directory(held) => VolumeRoom::of(held).map(Room::Volume),
+            Named::Device(look, _) => Ok(Room::Device(look.bytes())),
+        }
+    }
+}
+
+impl LogPlace {
+    /// Identifies what `path` names and what is below it; `destroy` is the path of a raw device
+    /// that may be overwritten.
+    ///
+    /// # Errors
+    /// Whatever makes it no place for a log, with what to do.
+    pub(crate) fn at(path: &Path, destroy: Option<&Path>) -> Result<LogPlace, Failure> {
+        let named = Named::at(path, destroy)?;
+        let storage = Storage::of(named.stack()?);
+        let failed = |e| Failure::Unusable(format!("{}: {e}", path.display()));
+        Ok(LogPlace {
+            room: named.room().map_err(failed)?,
+            named,
+            storage,
+            more: Vec::new(),
+        })
+    }
+
+    /// The path, for messages and results.
+    pub(crate) fn path(&self) -> &Path {
+        self.named.path()
     }
 
     /// The room for a log, now.
-    pub(crate) fn room(&self) -> std::io::Result<Room> {
-        match self {
-            TargetPlace::Directory(held) => VolumeRoom::of(held).map(Room::Volume),
-            TargetPlace::Device(look, _) => Ok(Room::Device(look.bytes())),
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn room_now(&self) -> std::io::Result<Room> {
+        self.named.room()
+    }
+
+    /// The kind of target in results.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.named {
+            Named::Directory(_) => "file",
+            Named::Device(..) => "raw_device",
         }
     }
 
+    /// Whether it is a raw device.
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(self.named, Named::Device(..))
+    }
+
     /// What will be lost, to be said before anything else.
-    pub(crate) fn warning(&self) -> Option<String> {
-        match self {
-            TargetPlace::Directory(_) => None,
-            TargetPlace::Device(look, _) => {
+    pub(super) fn warning(&self) -> Option<String> {
+        match &self.named {
+            Named::Directory(_) => None,
+            Named::Device(look, _) => {
                 let resolved = if look.path() == look.typed() {
                     String::new()
                 } else {
@@ -122,10 +161,10 @@ impl TargetPlace {
     ///
     /// # Errors
     /// No folder can be made, or the device is not what it was.
-    pub(crate) fn site(&self, console: &dyn Console) -> Result<Site, Failure> {
-        match self {
-            TargetPlace::Directory(held) => Ok(Site::Folder(folder(held, console)?)),
-            TargetPlace::Device(look, consent) => {
+    pub(super) fn site_of_one(&self, console: &dyn Console) -> Result<Site, Failure> {
+        match &self.named {
+            Named::Directory(held) => Ok(Site::Folders(vec![folder(held, console)?])),
+            Named::Device(look, consent) => {
                 let cleared = look.hold()?.clear(consent)?;
                 Ok(Site::Device(Box::new(cleared)))
             }
@@ -136,16 +175,16 @@ impl TargetPlace {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn settle(&self, console: &dyn Console) -> Result<(), Failure> {
-        match self {
-            TargetPlace::Directory(held) => settle(held, console),
-            TargetPlace::Device(..) => Ok(()),
+    pub(super) fn settle_one(&self, console: &dyn Console) -> Result<(), Failure> {
+        match &self.named {
+            Named::Directory(held) => settle(held, console),
+            Named::Device(..) => Ok(()),
         }
     }
 
     /// What stays behind on purpose, to be said at the end.
     pub(crate) fn say_what_stays(&self, console: &dyn Console, has_log: bool) {
-        if let TargetPlace::Device(look, _) = self {
+        if let Named::Device(look, _) = &self.named {
             let path = sanitize::line(&look.typed().display().to_string());
             console.say(&if has_log {
                 format!(
@@ -162,9 +201,9 @@ impl TargetPlace {
     }
 }
 
-fn device(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
+fn device(path: &Path, destroy: Option<&Path>) -> Result<Named, Failure> {
     match consented(path, destroy) {
-        Ok((look, consent)) => Ok(TargetPlace::Device(Box::new(look), Box::new(consent))),
+        Ok((look, consent)) => Ok(Named::Device(Box::new(look), Box::new(consent))),
         Err(NoConsent::Refused(why)) => Err(Failure::Unusable(why)),
         Err(NoConsent::Device(error)) => Err(error.into()),
     }
@@ -174,7 +213,7 @@ fn device(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
 ///
 /// # Errors
 /// Missing, no directory, or not writable: each with what to do.
-pub(crate) fn directory(path: &Path) -> Result<PathBuf, Failure> {
+fn directory(path: &Path) -> Result<PathBuf, Failure> {
     let shown = path.display();
     let found = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::Unusable(format!(

@@ -7,69 +7,26 @@
 
 use crate::cleanup::WorkFolder;
 use crate::experiment::Failure;
-use device::file::DirectoryEntry;
+use device::SyncMethod;
 use device::raw::{self, ClearedRawDevice, END_BYTES};
-use device::{DeviceWindow, FileSet, LogDevice, SyncMethod};
-use std::sync::Arc;
 
 /// Where an experiment writes.
 #[derive(Debug)]
 pub enum Site {
-    /// In files of a folder of redolab's own.
-    Folder(WorkFolder),
-    /// In files of several such folders, at least one.
+    /// In files of folders of redolab's own, at least one.
     Folders(Vec<WorkFolder>),
     /// On a raw device.
     Device(Box<ClearedRawDevice>),
 }
 
 impl Site {
-    /// The folder, or the first of several; `None` on a raw device.
-    #[must_use]
-    pub fn folder(&self) -> Option<&WorkFolder> {
-        match self {
-            Site::Folder(folder) => Some(folder),
-            Site::Folders(folders) => folders.first(),
-            Site::Device(_) => None,
-        }
-    }
-
     /// The folders, to be removed.
     #[must_use]
     pub fn into_folders(self) -> Vec<WorkFolder> {
         match self {
-            Site::Folder(folder) => vec![folder],
             Site::Folders(folders) => folders,
             Site::Device(_) => Vec::new(),
         }
-    }
-}
-
-/// A place for raw writes of
-/// [`FILE_BYTES`](crate::experiment::measure::floor::FILE_BYTES) that were all written before.
-pub(crate) enum FloorPlace<'a> {
-    File(DirectoryEntry),
-    Device(&'a ClearedRawDevice),
-}
-
-impl FloorPlace<'_> {
-    /// As a device of `bytes` under a sync method.
-    pub(crate) fn open(
-        &self,
-        bytes: u64,
-        method: SyncMethod,
-    ) -> Result<Box<dyn LogDevice>, Failure> {
-        Ok(match self {
-            FloorPlace::File(at) => {
-                let names = [at.name()];
-                Box::new(FileSet::open_at(at.directory(), &names, bytes, method)?)
-            }
-            FloorPlace::Device(device) => {
-                let space = Arc::new(device.held().space(method)?);
-                let path = device.held().look().path();
-                Box::new(DeviceWindow::new(space, END_BYTES, bytes, path)?)
-            }
-        })
     }
 }
 

@@ -1,20 +1,70 @@
-//! Several directories as one target: whether they share a volume, and one stack of all.
+//! The storage below a directory or a raw device: its layers, and the devices that count its writes
+//! and flushes.
 //!
-//! Invariant: the stack of a target over several directories contains the layers of each, so that
-//! the weakest of them shows. What it must not know: what is written to them.
+//! Invariant: what several directories are on has the layers of each, so that the weakest of them
+//! shows; what cannot be seen is unknown. What it must not know: what is written there.
 
+use crate::observe::diskstats::Counters;
+use crate::observe::tools;
+use crate::observe::topology::{DevNo, counted_devices};
+use measure::run::TargetFacts;
 use measure::stack::Stack;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// What is below a place.
+pub struct Storage {
+    /// The stack.
+    pub stack: Stack,
+    /// The devices of it that count flushes.
+    pub counted: Vec<DevNo>,
+}
+
+impl Storage {
+    /// That of a stack, with what the tools of others report.
+    pub(super) fn of(mut stack: Stack) -> Storage {
+        tools::complete(&mut stack);
+        let counted = counted_devices(&stack);
+        Storage { stack, counted }
+    }
+
+    /// That below the log of a server on this machine whose directory can be seen.
+    pub(super) fn of_server(facts: &TargetFacts) -> Option<Storage> {
+        let directory = directory_of(facts)?;
+        Some(Storage::of(device::identify::stack_of(directory).ok()?))
+    }
+
+    /// Counters of the device, where there is exactly one that counts.
+    pub(crate) fn counters(&self) -> Option<Counters> {
+        match self.counted.as_slice() {
+            [one] => Counters::open(*one).ok(),
+            _ => None,
+        }
+    }
+
+    /// Adds what is below another place.
+    pub(super) fn add(&mut self, other: &Storage) {
+        add_stack(&mut self.stack, &other.stack);
+        self.counted = counted_devices(&self.stack);
+    }
+}
+
+/// The directory of the log of a server on this machine; `None` where it is not known.
+pub(crate) fn directory_of(facts: &TargetFacts) -> Option<&Path> {
+    let TargetFacts::Database(facts) = facts else {
+        return None;
+    };
+    facts.log_directory.as_deref().map(Path::new)
+}
+
 /// Whether two paths are on one file system; false where that cannot be seen.
-pub(crate) fn same_volume(a: &Path, b: &Path) -> bool {
+pub(super) fn same_volume(a: &Path, b: &Path) -> bool {
     let volume = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
     volume(a).is_some() && volume(a) == volume(b)
 }
 
 /// Adds the layers of `other`, and what is known beside them, to `stack`.
-pub(crate) fn add_stack(stack: &mut Stack, other: &Stack) {
+fn add_stack(stack: &mut Stack, other: &Stack) {
     // A shorter list of depths means that each layer is as deep as its number.
     let deep = stack.depths.len();
     stack.depths.extend(deep..stack.layers.len());
@@ -46,7 +96,6 @@ pub(crate) fn add_stack(stack: &mut Stack, other: &Stack) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::topology::counted_devices;
     use measure::stack::{Layer, LayerKind};
 
     fn stack(dev: &str, name: &str) -> Stack {
@@ -74,9 +123,6 @@ mod tests {
             (4, &[0, 1, 0, 1][..])
         );
         assert_eq!(both.unknown, ["one", "both", "other"]);
-        let before = both.layers.len();
-        add_stack(&mut both, &stack("8:16", "other"));
-        assert_eq!(both.layers.len(), before, "a disk that is there already");
         let before = both.layers.len();
         add_stack(&mut both, &stack("8:16", "other"));
         assert_eq!(both.layers.len(), before, "a disk that is there already");
