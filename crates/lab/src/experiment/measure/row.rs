@@ -6,12 +6,12 @@ mod server;
 mod spec;
 mod waits;
 mod warm_up;
+mod window;
 mod workers;
 
 pub use spec::{INTERVAL, Spec};
 
 use super::busy::BusyThreads;
-use super::capture::Capture;
 use super::control::Control;
 use super::load;
 use super::pace::Pacer;
@@ -19,12 +19,10 @@ use super::shared::Shared;
 use super::span::WindowEdge;
 use crate::experiment::Failure;
 use crate::experiment::target::LoadTarget;
-use crate::observe::sampler::{SampledWindow, Sampler};
+use crate::observe::sampler::Sampler;
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use collected::{Collected, collect, fill_utilisation, note_backlog};
 use measure::driver::Driver;
-use measure::record::IntervalRecord;
 use measure::run::Row;
 use measure::workload::CommitPost;
 use measure::workload::arrivals::Arrivals;
@@ -33,16 +31,13 @@ use server::ServerReading;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use waits::RowWaits;
 use warm_up::begin_events;
-use workers::worker_work;
+use window::RowWindow;
 
 /// Bytes of pseudo-random payload that sessions share.
 pub(crate) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// So long after the end of an open loop transactions that were due in it may still begin.
-const GRACE: Nanos = Nanos(crate::experiment::judge::doubt::GRACE_NS);
 /// A session that does not end after the row hangs in its device.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -131,7 +126,8 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     lab.target.meter.begin(&control);
     let threads = load::start(sessions, &lab.target.driver, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
-    let outcome = measure(lab, number, spec, &shared, (started, begun), window);
+    let outcome = RowWindow::open((&mut *lab, number, spec), &shared, (started, begun), window)
+        .and_then(RowWindow::measure);
     if outcome.is_err() {
         control.halt();
     }
@@ -207,114 +203,6 @@ fn join(
         })?;
     }
     Ok(())
-}
-
-/// Warm-up, then the measured window in intervals.
-fn measure(
-    lab: &mut Lab<'_>,
-    number: usize,
-    spec: &Spec,
-    shared: &Shared,
-    (started, begun): (Nanos, WindowEdge),
-    mut window: crate::observe::sampler::Window,
-) -> Result<(Collected, SampledWindow), Failure> {
-    let driver = &*lab.target.driver;
-    let clock = driver.clock();
-    let control = &*shared.control;
-    let (mut from, mut edge, mut counts_late) = (started, begun, false);
-    let capture = lab.target.recorder.capture();
-    if spec.commits.is_none() {
-        let opened = warm_up::open(lab, number, spec, control, started)?;
-        (from, edge, window, counts_late) =
-            (opened.from, opened.edge, opened.counts, opened.counts_late);
-    }
-    let before = driver.counters();
-    let mut all = Collected::new(clock, from, begun);
-    all.counts_late = counts_late;
-    all.waits = RowWaits::begin(lab);
-    let end = from.plus(spec.time);
-    let mut last = from;
-    loop {
-        let next = clock.now().max(last).plus(INTERVAL);
-        let next = next.min(last.plus(spec.interval()));
-        let until = spec.commits.map_or(next.min(end), |_| next);
-        await_until(lab, control, until)?;
-        let mut now = clock.now();
-        lab.target.look(now);
-        let over = control.running.load(Ordering::SeqCst) == 0
-            || lab.target.meter.ended_ns().is_some()
-            || (spec.commits.is_none() && now >= end)
-            || all.background.redo_bytes >= spec.max_redo_bytes;
-        if over {
-            let planned = spec.commits.is_none().then_some(end.0);
-            let used_up = lab.target.meter.row_is_over(planned).map(Nanos);
-            now = warm_up::ended_at(spec, used_up, (last, now, end));
-            now = spec.commits.map_or(now.min(end), |_| now);
-            control.until_ns.store(now.0, Ordering::SeqCst);
-            lab.target.recorder.close(now.0);
-            all.ends = [edge, WindowEdge::read(clock, now, &lab.target.recorder)];
-            all.waits.end();
-            let observed = lab.sampler.end(window);
-            let counters = driver.counters();
-            all.checkpoint_flushes = counters.other_flushes - before.other_flushes;
-            all.workers = worker_work(&counters.workers, &before.workers);
-            all.tproc_c = before.tproc_c.zip(counters.tproc_c);
-            let life = counters.log_life.zip(before.log_life);
-            all.log_life = life.map(|(after, before)| after.since(&before));
-            note_backlog(&mut all, shared, now);
-            wait_for_the_due(lab, shared, now.plus(GRACE));
-            // What began in the window belongs to it: a device that stalls here is waited for.
-            drained(control, driver, spec.workload.commit.post);
-            all.learnt = before.learnt.zip(driver.counters().learnt);
-            collect(lab, number, spec, &mut all, (from, last, now))?;
-            all.events = capture.map(Capture::end_row).transpose()?;
-            all.until = now;
-            all.elapsed = warm_up::elapsed(spec, from, now);
-            fill_utilisation(&mut all, &observed);
-            return Ok((all, observed));
-        }
-        if now >= last.plus(spec.interval()) {
-            note_backlog(&mut all, shared, now);
-            collect(lab, number, spec, &mut all, (from, last, now))?;
-            if let Some(failed) = capture.filter(|c| c.has_failed()) {
-                failed.end_row()?;
-            }
-            last = now;
-        }
-        (lab.guard)(all.background.redo_bytes)?;
-        (lab.progress)(progress(spec, &all, now.since(from)));
-    }
-}
-
-/// Has the sessions end. In an open loop what was due before the end may still begin for a while:
-/// leaving it out would leave out those that waited longest.
-fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
-    let control = &*shared.control;
-    let clock = lab.target.driver.clock();
-    let waits = shared.pacer.is_some();
-    while waits && control.running.load(Ordering::SeqCst) > 0 && clock.now() < last {
-        std::thread::sleep(LOOK);
-    }
-    control.stop.store(true, Ordering::SeqCst);
-}
-
-/// How far the row is, and the figures of its last interval.
-fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> RowProgress {
-    let part = match spec.commits {
-        Some(n) => {
-            let asked = n as f64 * f64::from(spec.jobs);
-            all.commits as f64 / asked.max(1.0)
-        }
-        None => elapsed.as_secs() / spec.time.as_secs().max(1e-9),
-    };
-    let seconds = |i: &IntervalRecord| Nanos(i.window.length_ns()).as_secs();
-    let rate = |i: &IntervalRecord| i.commits as f64 / seconds(i).max(1e-9);
-    let last = all.intervals.last();
-    RowProgress {
-        part: part.min(1.0),
-        commits_per_s: last.map(rate),
-        sync_p99_ns: last.and_then(|interval| interval.sync_p99_ns),
-    }
 }
 
 /// Waits, in short sleeps, for a time, the end of all sessions or an error.
