@@ -17,6 +17,7 @@ use super::connection::ServerConnection;
 use super::counters::{LogCounters, LsnSource};
 use super::error::MariadbError;
 use measure::driver::ServerCounts;
+use measure::record::ServerTotals;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -89,11 +90,14 @@ fn counts_of(
     };
     ServerCounts {
         began,
-        // What MySQL counts under this name was not tried.
-        wal_bytes: counters.os_log_written.filter(|_| is_mariadb),
-        writes: counters.log_writes,
-        syncs: counters.os_log_fsyncs,
-        buffers_full: counters.log_waits,
+        counted: ServerTotals {
+            // What MySQL counts under this name was not tried.
+            wal_bytes: counters.os_log_written.filter(|_| is_mariadb),
+            writes: counters.log_writes,
+            syncs: counters.os_log_fsyncs,
+            buffers_full: counters.log_waits,
+            ..ServerTotals::default()
+        },
         ..position
     }
 }
@@ -147,9 +151,12 @@ mod tests {
             server: "a".to_owned(),
             began: "17".to_owned(),
             lsn: Some(50),
-            wal_bytes: Some(10),
-            writes: Some(20),
-            buffers_full: Some(40),
+            counted: ServerTotals {
+                wal_bytes: Some(10),
+                writes: Some(20),
+                buffers_full: Some(40),
+                ..ServerTotals::default()
+            },
             ..ServerCounts::default()
         };
         assert_eq!(counts, expected);
@@ -158,11 +165,17 @@ mod tests {
             ..counters()
         };
         let counts = counts_of("a".to_owned(), started(), older, false);
-        assert_eq!((counts.syncs, counts.wal_bytes), (Some(30), None));
+        assert_eq!(
+            (counts.counted.syncs, counts.counted.wal_bytes),
+            (Some(30), None)
+        );
         // Nobody knows whether it began to count between two readings.
         let counts = counts_of("a".to_owned(), None, counters(), true);
-        assert_eq!((counts.lsn, counts.writes), (Some(50), None));
-        assert_eq!((counts.wal_bytes, counts.buffers_full), (None, None));
+        assert_eq!((counts.lsn, counts.counted.writes), (Some(50), None));
+        assert_eq!(
+            (counts.counted.wal_bytes, counts.counted.buffers_full),
+            (None, None)
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@
 use super::connection::Connection;
 use super::error::PostgresError;
 use measure::driver::ServerCounts;
+use measure::record::ServerTotals;
 use std::time::Duration;
 
 /// Backends report what they counted once per second, and when they end. Tried: after 1.2 s
@@ -157,22 +158,25 @@ fn counts_of(row: &[Option<String>], computes_written: bool) -> ServerCounts {
         began: text(1).unwrap_or_default().to_owned(),
         commits: None,
         lsn,
-        wal_bytes: count(2),
-        records: count(3),
-        full_page_images: count(4),
-        buffers_full: count(5),
-        writes,
-        written_bytes: if computes_written {
-            computed()
-        } else {
-            count(7)
+        counted: ServerTotals {
+            wal_bytes: count(2),
+            records: count(3),
+            full_page_images: count(4),
+            buffers_full: count(5),
+            writes,
+            written_bytes: if computes_written {
+                computed()
+            } else {
+                count(7)
+            },
+            written_is_computed: computes_written,
+            initialized_bytes: count(8),
+            write_ns: time_ns(9),
+            syncs: count(10),
+            sync_ns: time_ns(11),
+            checkpoints: count(12),
+            ..ServerTotals::default()
         },
-        written_is_computed: computes_written,
-        initialized_bytes: count(8),
-        write_ns: time_ns(9),
-        syncs: count(10),
-        sync_ns: time_ns(11),
-        checkpoints: count(12),
     }
 }
 
@@ -209,18 +213,24 @@ mod tests {
             "5000", "17.5", "", "", "", "", "", "", "", "", "", "", "3", "", "8192",
         ]);
         let counts = counts_of(&old, false);
-        assert_eq!((counts.lsn, counts.checkpoints), (Some(5000), Some(3)));
-        assert_eq!((counts.writes, counts.syncs), (None, None));
-        assert_eq!((counts.written_bytes, counts.write_ns), (None, None));
+        assert_eq!(
+            (counts.lsn, counts.counted.checkpoints),
+            (Some(5000), Some(3))
+        );
+        assert_eq!((counts.counted.writes, counts.counted.syncs), (None, None));
+        assert_eq!(
+            (counts.counted.written_bytes, counts.counted.write_ns),
+            (None, None)
+        );
         let wrong = row([
             "-1", "x", "1.5", "", "", "", "many", "", "", "", "", "", "", "on", "8192",
         ]);
         let counts = counts_of(&wrong, true);
         assert_eq!(
-            (counts.lsn, counts.wal_bytes, counts.writes),
+            (counts.lsn, counts.counted.wal_bytes, counts.counted.writes),
             (None, None, None)
         );
-        assert_eq!(counts.written_bytes, None);
+        assert_eq!(counts.counted.written_bytes, None);
     }
 
     #[test]
@@ -234,9 +244,13 @@ mod tests {
                 timing, "8192",
             ];
             let counts = counts_of(&row(values), true);
-            assert_eq!((counts.write_ns, counts.sync_ns), times, "{timing}");
-            assert_eq!(counts.written_bytes, Some(10 * 8192 + 5000));
-            assert!(counts.written_is_computed);
+            assert_eq!(
+                (counts.counted.write_ns, counts.counted.sync_ns),
+                times,
+                "{timing}"
+            );
+            assert_eq!(counts.counted.written_bytes, Some(10 * 8192 + 5000));
+            assert!(counts.counted.written_is_computed);
         }
     }
 }

@@ -124,10 +124,18 @@ fn a_restart_in_the_middle_leaves_the_position_alone() {
         .split('\t')
         .nth(1)
         .map_or(0, |n| n.parse().expect("a number"));
-    let more = before.writes.expect("counted").saturating_sub(written) + 50;
+    let more = before
+        .counted
+        .writes
+        .expect("counted")
+        .saturating_sub(written)
+        + 50;
     server.sql(&insert.repeat(more as usize)).expect("inserted");
     let after = counts(&*target.driver);
-    assert!(after.writes > before.writes, "{before:?} {after:?}");
+    assert!(
+        after.counted.writes > before.counted.writes,
+        "{before:?} {after:?}"
+    );
     let grown = after.since(&before);
     let note = grown.note.expect("it is noted");
     assert!(note.contains("restarted"), "{note}");

@@ -17,30 +17,9 @@ pub struct ServerCounts {
     pub commits: Option<u64>,
     /// Position of its log, in bytes.
     pub lsn: Option<u64>,
-    /// Bytes of its log as it counts them.
-    pub wal_bytes: Option<u64>,
-    /// Records of its log.
-    pub records: Option<u64>,
-    /// Images of whole pages among them.
-    pub full_page_images: Option<u64>,
-    /// Writes of its log.
-    pub writes: Option<u64>,
-    /// Bytes of these writes.
-    pub written_bytes: Option<u64>,
-    /// They were computed from `writes` and `lsn`, because it does not count them.
-    pub written_is_computed: bool,
-    /// Bytes with which it filled new files of its log; not in `written_bytes`.
-    pub initialized_bytes: Option<u64>,
-    /// Time of its writes, in nanoseconds.
-    pub write_ns: Option<u64>,
-    /// Flushes of its log; 0 also where its writes are durable by themselves.
-    pub syncs: Option<u64>,
-    /// Time of its flushes, in nanoseconds.
-    pub sync_ns: Option<u64>,
-    /// Writes that were made because its log buffer was full.
-    pub buffers_full: Option<u64>,
-    /// Checkpoints that began.
-    pub checkpoints: Option<u64>,
+    /// What else it counts of its log. Flushes are 0 also where its writes are durable by
+    /// themselves; bytes with which it filled new files are not in `written_bytes`.
+    pub counted: ServerTotals,
 }
 
 /// What a server counted between two readings.
@@ -75,21 +54,7 @@ impl ServerCounts {
         };
         let redo_lsn_bytes = grown("the position of the log", self.lsn, before.lsn);
         let commits = grown("commits", self.commits, before.commits);
-        let mut totals = ServerTotals {
-            wal_bytes: grown("bytes", self.wal_bytes, before.wal_bytes),
-            records: grown("records", self.records, before.records),
-            full_page_images: grown("images", self.full_page_images, before.full_page_images),
-            writes: grown("writes", self.writes, before.writes),
-            written_bytes: grown("written bytes", self.written_bytes, before.written_bytes),
-            written_is_computed: self.written_is_computed || before.written_is_computed,
-            initialized_bytes: grown("filled", self.initialized_bytes, before.initialized_bytes),
-            write_ns: grown("time of writes", self.write_ns, before.write_ns),
-            syncs: grown("flushes", self.syncs, before.syncs),
-            sync_ns: grown("time of flushes", self.sync_ns, before.sync_ns),
-            buffers_full: grown("full buffers", self.buffers_full, before.buffers_full),
-            checkpoints: grown("checkpoints", self.checkpoints, before.checkpoints),
-            ..ServerTotals::default()
-        };
+        let mut totals = self.counted.each(&before.counted, grown);
         let mut note = (!backwards.is_empty()).then(|| {
             format!(
                 "the server's counts went backwards: {}",
@@ -126,9 +91,11 @@ mod tests {
             began: began.to_owned(),
             commits: Some(lsn / 2_000),
             lsn: Some(lsn),
-            wal_bytes: Some(lsn / 2),
-            syncs,
-            ..ServerCounts::default()
+            counted: ServerTotals {
+                wal_bytes: Some(lsn / 2),
+                syncs,
+                ..ServerTotals::default()
+            },
         }
     }
 

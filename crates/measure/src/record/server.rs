@@ -56,27 +56,44 @@ pub struct ServerTotals {
     pub device_flushes: Option<u64>,
 }
 
+impl ServerTotals {
+    /// What `of` makes of each count of both, which it is given with its name in words.
+    pub(crate) fn each(
+        &self,
+        other: &ServerTotals,
+        mut of: impl FnMut(&'static str, Option<u64>, Option<u64>) -> Option<u64>,
+    ) -> ServerTotals {
+        ServerTotals {
+            observed_ns: self.observed_ns,
+            redo_lsn_bytes: of("growth", self.redo_lsn_bytes, other.redo_lsn_bytes),
+            wal_bytes: of("bytes", self.wal_bytes, other.wal_bytes),
+            records: of("records", self.records, other.records),
+            full_page_images: of("images", self.full_page_images, other.full_page_images),
+            writes: of("writes", self.writes, other.writes),
+            written_bytes: of("written bytes", self.written_bytes, other.written_bytes),
+            initialized_bytes: of("filled", self.initialized_bytes, other.initialized_bytes),
+            write_ns: of("time of writes", self.write_ns, other.write_ns),
+            syncs: of("flushes", self.syncs, other.syncs),
+            sync_ns: of("time of flushes", self.sync_ns, other.sync_ns),
+            buffers_full: of("full buffers", self.buffers_full, other.buffers_full),
+            checkpoints: of("checkpoints", self.checkpoints, other.checkpoints),
+            device_writes: of("device writes", self.device_writes, other.device_writes),
+            device_written_bytes: of(
+                "device bytes",
+                self.device_written_bytes,
+                other.device_written_bytes,
+            ),
+            device_flushes: of("device flushes", self.device_flushes, other.device_flushes),
+            written_is_computed: self.written_is_computed || other.written_is_computed,
+        }
+    }
+}
+
 impl AdditiveCounts for ServerTotals {
     fn plus(self, other: ServerTotals) -> ServerTotals {
-        let sum = |part: fn(&ServerTotals) -> Option<u64>| add(part(&self), part(&other));
         ServerTotals {
             observed_ns: self.observed_ns.saturating_add(other.observed_ns),
-            redo_lsn_bytes: sum(|t| t.redo_lsn_bytes),
-            wal_bytes: sum(|t| t.wal_bytes),
-            records: sum(|t| t.records),
-            full_page_images: sum(|t| t.full_page_images),
-            writes: sum(|t| t.writes),
-            written_bytes: sum(|t| t.written_bytes),
-            written_is_computed: self.written_is_computed || other.written_is_computed,
-            initialized_bytes: sum(|t| t.initialized_bytes),
-            write_ns: sum(|t| t.write_ns),
-            syncs: sum(|t| t.syncs),
-            sync_ns: sum(|t| t.sync_ns),
-            buffers_full: sum(|t| t.buffers_full),
-            checkpoints: sum(|t| t.checkpoints),
-            device_writes: sum(|t| t.device_writes),
-            device_written_bytes: sum(|t| t.device_written_bytes),
-            device_flushes: sum(|t| t.device_flushes),
+            ..self.each(&other, |_, own, others| add(own, others))
         }
     }
 }
