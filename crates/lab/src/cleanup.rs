@@ -114,12 +114,6 @@ impl WorkFolder {
         WorkFolder { number, directory }
     }
 
-    /// Its path when it was made, for messages: it may have changed hands.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
     /// The folder itself, whatever its path leads to by now.
     #[must_use]
     pub fn directory(&self) -> &Directory {
@@ -405,8 +399,8 @@ mod tests {
         assert_eq!(entries(dir.path()), ["precious"]);
 
         let work = WorkFolder::create(dir.path()).expect("creates");
-        std::fs::write(work.path().join("foreign"), "f").expect("writes");
-        let path = work.path().to_owned();
+        std::fs::write(work.directory().path().join("foreign"), "f").expect("writes");
+        let path = work.directory().path().to_owned();
         let left = work.remove().expect_err("a foreign file stays");
         assert!(left.contains("stays behind"), "{left}");
         assert_eq!(entries(&path), ["foreign"]);
@@ -424,7 +418,8 @@ mod tests {
             symlink(&precious, tree.join("a/link")).expect("links");
         };
         let work = WorkFolder::create(dir.path()).expect("creates");
-        let journal = std::fs::read_to_string(work.path().join(JOURNAL)).expect("reads");
+        let journal =
+            std::fs::read_to_string(work.directory().path().join(JOURNAL)).expect("reads");
         fill(work.make_tree("server").expect("made").path());
         // Somebody exchanges one for a link, and removes another.
         let link = work.make_tree("link").expect("made").path().to_owned();
@@ -455,7 +450,7 @@ mod tests {
     fn a_replaced_folder_is_not_touched() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let work = WorkFolder::create(dir.path()).expect("creates");
-        let path = work.path().to_owned();
+        let path = work.directory().path().to_owned();
         std::fs::rename(&path, dir.path().join("moved")).expect("renames");
         std::fs::create_dir(&path).expect("creates");
         assert!(work.remove().is_err());
@@ -510,6 +505,8 @@ mod tests {
         let names: Vec<_> = swept.iter().filter_map(|p| p.file_name()).collect();
         let swept = ["bare", "blank", "cut", "dead"].map(|n| format!("{PREFIX}{n}"));
         assert_eq!(names, swept.each_ref().map(String::as_str));
-        assert!(live.path().exists() && dir.path().join("redolab-work-foreign/a").exists());
+        assert!(
+            live.directory().path().exists() && dir.path().join("redolab-work-foreign/a").exists()
+        );
     }
 }

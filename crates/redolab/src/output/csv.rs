@@ -13,14 +13,6 @@ use measure::run::Run;
 use measure::words::sanitize;
 use std::io::{self, Write};
 
-/// Writes the runs' rows under one heading, with every column.
-///
-/// # Errors
-/// An error of `out`.
-pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
-    write_columns(runs, &Columns::Usual, out)
-}
-
 /// Writes the runs' rows under one heading: with every column, or with those that are named, behind
 /// `run_id`, `origin` and `valid`.
 ///
@@ -135,7 +127,7 @@ mod tests {
             ..Row::default()
         };
         let mut out = Vec::new();
-        write(&[&run], &mut out).expect("memory");
+        write_columns(&[&run], &Columns::Usual, &mut out).expect("memory");
         let mut reader = csv::Reader::from_reader(out.as_slice());
         let headings = reader.headers().expect("headings").clone();
         let records: Vec<csv::StringRecord> = reader

@@ -159,8 +159,8 @@ impl PowerToken {
     }
 
     /// A token of these bytes.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> PowerToken {
+    #[cfg(test)]
+    pub(super) fn of(bytes: &[u8]) -> PowerToken {
         PowerToken(bytes.to_vec())
     }
 

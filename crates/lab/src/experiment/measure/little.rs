@@ -51,7 +51,9 @@ impl Place {
         let Place { target, folder, .. } = self;
         drop(target);
         let folder = folder.expect("files");
-        let (log, recovery) = Log::builder(folder.path()).open().expect("opens");
+        let (log, recovery) = Log::builder(folder.directory().path())
+            .open()
+            .expect("opens");
         let mut found = BTreeMap::new();
         let visit = |_, bytes: &[u8]| {
             let stamp = bytes.first_chunk::<STAMP_BYTES>().expect("a stamp");

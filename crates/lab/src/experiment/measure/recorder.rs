@@ -306,11 +306,6 @@ impl Recorder {
         self.durable_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a log write of the only log.
-    pub fn log_write(&self, write: &LogWrite) {
-        self.log_write_of(0, write);
-    }
-
     /// Takes note of a log write of the log with that number, from 0.
     pub fn log_write_of(&self, node: usize, write: &LogWrite) {
         let bytes = u64::from(write.redo_bytes);
@@ -401,17 +396,17 @@ mod tests {
         let write = log_write;
         let recorder = Recorder::default();
         recorder.open(1000);
-        recorder.log_write(&write(999, 1500));
-        recorder.log_write(&write(1000, 1600));
+        recorder.log_write_of(0, &write(999, 1500));
+        recorder.log_write_of(0, &write(1000, 1600));
         recorder.close(2000);
         // Under way at the end, and the longest of all: it must not be lost.
-        recorder.log_write(&write(1999, 900_000));
-        recorder.log_write(&write(2000, 2100));
+        recorder.log_write_of(0, &write(1999, 900_000));
+        recorder.log_write_of(0, &write(2000, 2100));
         let background = recorder.take().1.background;
         assert_eq!((background.write.count(), background.redo_bytes), (2, 1000));
         assert_eq!(background.write.stats().max_ns, 898_001);
         recorder.open(0);
-        recorder.log_write(&write(1, 5000));
+        recorder.log_write_of(0, &write(1, 5000));
         assert_eq!(recorder.take().1.background.write.count(), 1);
     }
 
@@ -420,11 +415,14 @@ mod tests {
         let recorder = Recorder::default();
         recorder.open(0);
         for batch in 0..5 {
-            recorder.log_write(&LogWrite {
-                flushes: u32::from(batch == 0),
-                deferred_ns: 9_000,
-                ..log_write(1000, 10_500)
-            });
+            recorder.log_write_of(
+                0,
+                &LogWrite {
+                    flushes: u32::from(batch == 0),
+                    deferred_ns: 9_000,
+                    ..log_write(1000, 10_500)
+                },
+            );
         }
         let background = recorder.take().1.background;
         assert_eq!((background.flushes, background.write.count()), (1, 5));
@@ -440,9 +438,9 @@ mod tests {
             deferred_ns: 9_000,
             ..log_write(1000, 10_500)
         };
-        recorder.log_write(&write);
+        recorder.log_write_of(0, &write);
         assert_eq!(recorder.take().1.background.deferred_bytes_max, 500);
-        recorder.log_write(&write);
+        recorder.log_write_of(0, &write);
         assert_eq!(recorder.take().1.background.deferred_bytes_max, 1000);
     }
 
@@ -454,7 +452,7 @@ mod tests {
             recorder.open(0);
             // What is taken leaves the next interval of the same log.
             for _ in 0..2 {
-                recorder.log_write(&log_write(1000, 10_500));
+                recorder.log_write_of(0, &log_write(1000, 10_500));
                 let slow = recorder.take().1.background.slow.expect("kept");
                 let members: Vec<Option<u16>> = slow.kept.iter().map(|w| w.member).collect();
                 assert_eq!(members, [want]);

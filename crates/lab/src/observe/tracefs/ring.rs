@@ -22,10 +22,6 @@ const TYPE_TIME_STAMP: u32 = 31;
 const WORD: usize = 4;
 /// Bits of `commit` that hold a length; the others are flags.
 const LENGTH_MASK: u64 = (1 << TIME_BITS) - 1;
-/// Flag of `commit`: events were lost before this page.
-const MISSED: u64 = 1 << 31;
-/// Flag of `commit`: how many is behind the data.
-const MISSED_STORED: u64 = 1 << 30;
 /// An absolute time has this many bits; those above are of the time before it.
 const STAMP_BITS: u32 = 59;
 
@@ -63,7 +59,6 @@ pub struct Records<'a> {
     data: &'a [u8],
     at: usize,
     now_ns: u64,
-    missed: Option<Option<u64>>,
     has_failed: bool,
 }
 
@@ -85,25 +80,12 @@ impl<'a> Records<'a> {
             data: length,
             bytes: page.len(),
         })?;
-        let stored = || {
-            let behind = page.get(end?..)?.first_chunk::<8>()?;
-            Some(u64::from_ne_bytes(*behind))
-        };
-        let missed =
-            (commit & MISSED != 0).then(|| (commit & MISSED_STORED != 0).then(stored).flatten());
         Ok(Records {
             data,
             at: 0,
             now_ns,
-            missed,
             has_failed: false,
         })
-    }
-
-    /// Whether events were lost before this page, and how many where the kernel stored that.
-    #[must_use]
-    pub fn missed(&self) -> Option<Option<u64>> {
-        self.missed
     }
 
     /// The word at `at` of the data.

