@@ -74,6 +74,14 @@ fn place() -> Place {
     place
 }
 
+/// The words with figures: how a table is laid out, and what its headings are called, may change.
+fn figures(text: &str) -> Vec<&str> {
+    let words = text.split_whitespace();
+    words
+        .filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+        .collect()
+}
+
 #[test]
 fn ten_old_scripts_have_new_forms_with_the_same_exit_codes_and_figures() {
     let place = place();
@@ -89,7 +97,10 @@ fn ten_old_scripts_have_new_forms_with_the_same_exit_codes_and_figures() {
         done.expect(code, &[]);
         if !file.is_empty() {
             let want = std::fs::read_to_string(recorded(file)).expect("recorded");
-            assert_eq!(done.out, want, "{old} -> {new}");
+            assert_eq!(figures(&done.out), figures(&want), "{old} -> {new}");
+            // What another store or program reads is the same to the byte.
+            let is_export = new.starts_with("report ");
+            assert!(!is_export || done.out == want, "{old} -> {new}");
         }
     }
     let hlogs = ["report", "r1", "--format", "hlog", "-o", "hl"];
