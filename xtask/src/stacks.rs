@@ -77,7 +77,7 @@ mod tests {
         child.wait().expect("our own child");
         assert!(whole.contains("sleep 600"), "{whole}");
         assert!(
-            whole.contains("nanosleep") || whole.contains("State:"),
+            whole.contains("\nThread ") || whole.contains("State:"),
             "{whole}"
         );
         assert!(alone.starts_with("sleep State:"), "{alone}");
