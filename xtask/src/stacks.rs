@@ -72,6 +72,11 @@ mod tests {
     #[test]
     fn threads_of_a_process_are_shown_and_what_is_gone_is_not_invented() {
         let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
+        // Its arguments are there only when it has begun.
+        let begun = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        while begun(child.id()).is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let (whole, alone) = (of(&[child.id()]), kernel(child.id()));
         drop(child.kill());
         child.wait().expect("our own child");
