@@ -12,6 +12,7 @@ use crate::suite::{self, Suite};
 use crate::{Outcome, cargo, packages, tidy};
 use std::path::Path;
 use std::process::Stdio;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What a step does.
@@ -211,8 +212,9 @@ impl Results {
     }
 }
 
-/// Runs the steps. Whether all passed.
-pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
+/// Runs the steps, tests once `setup` has ended. Whether all passed.
+pub fn run(root: &Path, options: &Options, setup: Option<JoinHandle<()>>) -> Outcome<bool> {
+    let mut setup = setup;
     let (first, mut results) = (Instant::now(), Results::default());
     let mut beside = None;
     for step in STEPS.iter().filter(|step| options.wants(step)) {
@@ -221,6 +223,10 @@ pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
             results.end(step.name, "not run", begun);
         } else {
             println!("== {}", step.name);
+            if matches!(step.work, Work::Beside(_) | Work::Tests(_)) {
+                // A set-up that has panicked has said so, and tests say what they lack.
+                setup.take().map(JoinHandle::join);
+            }
             match start(root, step) {
                 Ok(Some(running)) => beside = Some((step.name, begun, running)),
                 Ok(None) => results.take(step.name, begun, carry_out(root, step)),
@@ -279,7 +285,7 @@ fn start(root: &Path, step: &Step) -> Outcome<Option<Running>> {
 }
 
 /// The programs of tests that run beside other steps.
-type Running = std::thread::JoinHandle<Outcome<(bool, Tally)>>;
+type Running = JoinHandle<Outcome<(bool, Tally)>>;
 
 fn suite_of(tests: &Tests, step: &Step) -> Suite<'static> {
     Suite {

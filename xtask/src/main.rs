@@ -53,12 +53,12 @@ fn main() -> ExitCode {
     let root = root();
     let done = match words.as_slice() {
         ["check", options @ ..] => match check::Options::parse(options) {
-            Ok(options) => check::run(&root, &options),
+            Ok(options) => check::run(&root, &options, None),
             Err(problem) => return usage(&problem),
         },
         ["test"] => {
-            setup::run();
-            check::run(&root, &check::Options::default())
+            let setup = std::thread::spawn(setup::run);
+            check::run(&root, &check::Options::default(), Some(setup))
         }
         ["setup"] => {
             setup::run();

@@ -8,7 +8,7 @@
 //! Names are written to a journal in the folder, durably, *before* the files are made, so that
 //! [`sweep`] can finish what a killed process, or a power cut, could not; the folder is locked
 //! while its owner lives, so that nobody sweeps a live one. A process that aborts leaves the same
-//! to [`last_resort`].
+//! to `last_resort`.
 
 use crate::folder::{Folder, is_name};
 use crate::{last_resort, standard_error};

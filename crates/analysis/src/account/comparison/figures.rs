@@ -179,7 +179,7 @@ pub(super) fn busiest<'a>(of: impl Iterator<Item = &'a Difference>) -> Option<&'
     of.max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
-/// The table of [`headline`], without details.
+/// The table of the headline figures, without details.
 #[must_use]
 pub fn headline_table(c: &Comparison, run: usize) -> Option<AccountTable> {
     table(c, &headline(c, run)).map(AccountTable::without_details)
