@@ -31,6 +31,8 @@ const LONGER: &[(&str, u64)] = &[
     ("powertest", 600),
     // The proof watches a quiet machine for ten minutes.
     ("canary", 900),
+    // Each operation of a script fails with each fault on real files, of one disk for all.
+    ("log", 600),
     // One test draws all of its histories.
     ("crash", 600),
     // File systems are made, cut and checked in one test.
@@ -44,7 +46,7 @@ const PROGRAM_TIMES: u32 = 4;
 /// first; and how many of their tests run at once.
 const WAITING: &[(&str, usize)] = &[
     ("servers", 2),
-    ("cli", 5),
+    ("cli", 4),
     ("powertest", 2),
     ("mariadb", 2),
     ("postgres", 2),

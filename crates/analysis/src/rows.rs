@@ -71,12 +71,18 @@ pub(crate) fn redo_mbps(row: &Row) -> Option<f64> {
 /// The workload that commit rates are judged by: the smallest transactions of study 003.
 pub(crate) const COMMITS: &str = "LGWR-LAT1";
 
-/// The rows that commit rates are judged by, in ascending number of jobs: of a run without
-/// [`COMMITS`] for which a need was stated, those of its first workload.
+/// The rows that commit rates are judged by, in ascending number of jobs: of a run of one other
+/// workload for which a need was stated, those of that workload.
 pub(crate) fn judged_rows(run: &Run) -> Vec<&Row> {
     let rows = rows_of(run, COMMITS);
-    match run.rows.first() {
-        Some(first) if rows.is_empty() && run.need.is_stated() => rows_of(run, &first.workload),
+    match run.rows.split_first() {
+        Some((first, others))
+            if rows.is_empty()
+                && run.need.is_stated()
+                && others.iter().all(|row| row.workload == first.workload) =>
+        {
+            rows_of(run, &first.workload)
+        }
         _ => rows,
     }
 }

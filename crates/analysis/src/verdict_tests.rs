@@ -175,10 +175,23 @@ fn unbelieved() -> Vec<Case> {
             |r| {
                 r.need.commit_rate = Some(1e4);
                 r.rows.retain(|row| row.workload != "LGWR-LAT1");
+                let mut other = r.rows[0].clone();
+                other.workload = "LGWR-LAT25".to_owned();
+                r.rows.push(other);
             },
             A::Undetermined,
             D::Declared,
             P::Marginal,
+        ),
+        (
+            "need of the one workload that ran",
+            |r| {
+                r.need.commit_rate = Some(1e4);
+                r.rows.retain(|row| row.workload != "LGWR-LAT1");
+            },
+            A::No,
+            D::Declared,
+            P::Misses,
         ),
     ]
 }

@@ -17,8 +17,8 @@ pub struct Canary {
     lines: Receiver<String>,
 }
 
-/// A stall as it was printed: milliseconds, and its class.
-pub type PrintedStall = (f64, String);
+/// A stall as it was printed: milliseconds, its class, and by how many the heartbeat was overdue.
+pub type PrintedStall = (f64, String, f64);
 
 /// The binary with these arguments, and nothing of the user's.
 pub fn command(arguments: &[&str]) -> Command {
@@ -39,7 +39,14 @@ fn read_stall(line: &str) -> Option<PrintedStall> {
     let (_, rest) = line.split_once(" s: stall of ")?;
     let (ms, rest) = rest.split_once(" ms, ")?;
     let (class, _) = rest.split_once(':')?;
-    Some((ms.replace(',', "").parse().ok()?, class.to_owned()))
+    Some((ms.replace(',', "").parse().ok()?, class.to_owned(), 0.0))
+}
+
+/// `heartbeat overdue 1,234 ms`, in a later line of a stall.
+fn read_overdue(line: &str) -> Option<f64> {
+    let (_, rest) = line.split_once("heartbeat overdue ")?;
+    let (ms, _) = rest.split_once(" ms")?;
+    ms.replace(',', "").parse().ok()
 }
 
 impl Canary {
@@ -78,9 +85,12 @@ impl Canary {
                 return found;
             }
             let line = self.lines.recv_timeout(Duration::from_millis(50));
-            if let Some(stall) = line.ok().as_deref().and_then(read_stall) {
+            let Ok(line) = line else { continue };
+            if let Some(stall) = read_stall(&line) {
                 last = Some(Instant::now());
                 found.push(stall);
+            } else if let (Some(overdue), Some(stall)) = (read_overdue(&line), found.last_mut()) {
+                stall.2 = overdue;
             }
         }
         found

@@ -23,7 +23,7 @@ const FILES: [&str; 8] = [
 #[test]
 fn the_kit_for_oracle_is_written_once_or_printed() {
     let place = Place::new();
-    let write = ["collect", "oracle", "--interval", "90s", "-o", "kit"];
+    let write = ["collect", "oracle", "--time", "90s", "-o", "kit"];
     place.run(&write).expect(0, &["awr.sql"]);
     assert_eq!(entries(&place.path().join("kit")), FILES);
     fs::remove_file(place.path().join("kit/README.txt")).expect("it is there");
@@ -38,7 +38,7 @@ fn the_kit_for_oracle_is_written_once_or_printed() {
     let all = place.run(&["collect", "oracle"]);
     all.expect(0, &["---- awr.sql ----", "---- iostat.sh ----"]);
     for name in &FILES[1..] {
-        let one = place.run(&["collect", "oracle", name, "--interval", "90s"]);
+        let one = place.run(&["collect", "oracle", name, "--time", "90s"]);
         let text = fs::read_to_string(place.path().join("kit").join(name)).expect("written");
         assert_eq!(one.expect(0, &[]).out, text, "{name}");
         assert!(text.contains("ot verified against an Oracle server") || *name == "iostat.sh");
@@ -57,8 +57,8 @@ fn the_kit_for_oracle_is_written_once_or_printed() {
 fn what_cannot_be_collected_is_refused() {
     let place = Place::new();
     for (arguments, words) in [
-        (&["oracle", "--interval", "9s"][..], "from 10s to 24h"),
-        (&["oracle", "--interval", "25h"], "up to 24h"),
+        (&["oracle", "--time", "9s"][..], "from 10s to 24h"),
+        (&["oracle", "--time", "25h"], "up to 24h"),
         (&["oracle", "nothing.sql"], "redo-views.sql"),
         (&["oracle", "awr.sql", "-o", "kit"], "cannot be used with"),
         (

@@ -206,7 +206,7 @@ fn imported_evidence_is_markdown_too() {
     let path = place.path().join("a|b.trc");
     std::fs::write(&path, trace).expect("writes");
     let done = place.run(&["import", "a|b.trc", "--format", "markdown"]);
-    done.expect(0, &["**Files**", "a\\|b.trc", "| ---"]);
+    done.expect(0, &["**Evidence**", "a\\|b.trc", "| ---"]);
     let lines: Vec<&str> = done.out.lines().filter(|l| l.starts_with('|')).collect();
     assert!(lines.len() >= 3, "{}", done.out);
 }
