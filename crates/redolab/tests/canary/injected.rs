@@ -225,8 +225,8 @@ impl Injection for Hog {
     }
 }
 
-/// Whether a stall has the class of what was injected. A heartbeat that was late by at least half of
-/// it makes it one of the scheduler: beside other work that is the truth, whatever was injected.
+/// Whether a stall has the class of what was injected. A heartbeat that was late by at least half
+/// of it makes it one of the scheduler: beside other work that is true whatever was injected.
 fn is_right(stall: &PrintedStall, injection: &dyn Injection) -> bool {
     let (ms, class, overdue) = stall;
     class == injection.class() || (class == "scheduler" && *overdue >= ms / 2.0)
