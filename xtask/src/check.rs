@@ -1,8 +1,7 @@
 //! The one check command: what a change must pass, the same here and in CI.
 //!
-//! What lives here: the table of steps, and running them with their time. The programs of the step
-//! `tests` run beside the steps behind it: many of them wait for servers and devices while those
-//! compute. It stops at the first step that fails, unless it has to keep going. The last line is
+//! What lives here: the table of steps, and running them with their time. Programs of tests run
+//! beside the steps behind theirs: many of them wait for servers and devices while others compute. It stops at the first step that fails, unless it has to keep going. The last line is
 //! always `N passed, N failed, N skipped`: tests, each step that failed without a failed test
 //! (format, lints, rules, a build), and each that could not run. The lines before it name what was
 //! skipped and what failed.
@@ -23,10 +22,9 @@ enum Work {
     Packages,
     /// A cargo command.
     Cargo(&'static [&'static str]),
-    /// Programs of tests that cargo builds, whose results are counted.
+    /// Programs of tests that cargo builds, whose results are counted. They run beside the steps
+    /// that follow.
     Tests(Tests),
-    /// The same, whose programs run beside the steps that follow.
-    Beside(Tests),
 }
 
 /// Tests of a step.
@@ -106,6 +104,9 @@ const INTERLEAVINGS: &[&str] = &[
     "--locked",
 ];
 const SCHEDULES: &[&str] = &[
+    // It is built for this step alone, and its queues are what the schedules run.
+    "--config",
+    "profile.dev.package.redolab-device.opt-level=1",
     "-p",
     "redolab-redo",
     "--features",
@@ -124,7 +125,7 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", Work::Cargo(DOCUMENTS))
     },
-    step("tests", Work::Beside(TESTS)),
+    step("tests", Work::Tests(TESTS)),
     step("packages", Work::Packages),
     Step {
         // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
@@ -216,25 +217,28 @@ impl Results {
 pub fn run(root: &Path, options: &Options, setup: Option<JoinHandle<()>>) -> Outcome<bool> {
     let mut setup = setup;
     let (first, mut results) = (Instant::now(), Results::default());
-    let mut beside = None;
+    let mut beside = Vec::new();
+    // A step that was asked for alone has all processors.
+    let at_once = if options.only.len() == 1 { 2 } else { 1 };
     for step in STEPS.iter().filter(|step| options.wants(step)) {
         let begun = Instant::now();
         if results.failed && !options.keep_going {
             results.end(step.name, "not run", begun);
         } else {
             println!("== {}", step.name);
-            if matches!(step.work, Work::Beside(_) | Work::Tests(_)) {
-                // A set-up that has panicked has said so, and tests say what they lack.
-                setup.take().map(JoinHandle::join);
-            }
-            match start(root, step) {
-                Ok(Some(running)) => beside = Some((step.name, begun, running)),
-                Ok(None) => results.take(step.name, begun, carry_out(root, step)),
+            let Work::Tests(tests) = &step.work else {
+                results.take(step.name, begun, carry_out(root, step));
+                continue;
+            };
+            // A set-up that has panicked has said so, and tests say what they lack.
+            setup.take().map(JoinHandle::join);
+            match start(root, step, tests, at_once) {
+                Ok(running) => beside.push((step.name, begun, running)),
                 Err(problem) => results.take(step.name, begun, Err(problem)),
             }
         }
     }
-    if let Some((name, begun, running)) = beside {
+    for (name, begun, running) in beside {
         let panicked = "a thread that runs tests has panicked".to_owned();
         let done = running.join().unwrap_or(Err(panicked));
         results.take(name, begun, done);
@@ -271,30 +275,22 @@ fn summary(results: &Results, wall: Duration, cpu: Duration) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Builds the tests of a step that runs beside the others, and starts them; `None` for other steps.
-fn start(root: &Path, step: &Step) -> Outcome<Option<Running>> {
-    let Work::Beside(tests) = &step.work else {
-        return Ok(None);
-    };
-    let suite = suite_of(tests, step);
-    let Some(programs) = suite::build(root, &suite)? else {
-        return Err("it does not build".to_owned());
-    };
-    let run = || suite::run(programs, suite::Lanes::Beside);
-    Ok(Some(std::thread::spawn(run)))
-}
-
-/// The programs of tests that run beside other steps.
-type Running = JoinHandle<Outcome<(bool, Tally)>>;
-
-fn suite_of(tests: &Tests, step: &Step) -> Suite<'static> {
-    Suite {
+/// Builds the tests of a step and starts them, so many programs that compute at once.
+fn start(root: &Path, step: &Step, tests: &Tests, at_once: usize) -> Outcome<Running> {
+    let suite = Suite {
         build: tests.build,
         filter: tests.filter,
         env: step.env,
         documentation: tests.documentation,
-    }
+    };
+    let Some(programs) = suite::build(root, &suite)? else {
+        return Err("it does not build".to_owned());
+    };
+    Ok(std::thread::spawn(move || suite::run(programs, at_once)))
 }
+
+/// The programs of tests that run beside other steps.
+type Running = JoinHandle<Outcome<(bool, Tally)>>;
 
 /// Whether the step went well, and the tests that it counted.
 fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
@@ -302,12 +298,7 @@ fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
         Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
         Work::Packages => return Ok((packages::run(root)?, Tally::default())),
         Work::Cargo(arguments) => *arguments,
-        Work::Tests(tests) | Work::Beside(tests) => {
-            return match suite::build(root, &suite_of(tests, step))? {
-                Some(programs) => suite::run(programs, suite::Lanes::Alone),
-                None => Ok((false, Tally::default())),
-            };
-        }
+        Work::Tests(_) => return Err("its programs run beside other steps".to_owned()),
     };
     let mut command = cargo();
     command.args(arguments).envs(step.env.iter().copied());

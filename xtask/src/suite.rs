@@ -59,18 +59,6 @@ const WAITING: &[(&str, usize)] = &[
 const FIRST: &[&str] = &["it", "crash", "log", "analysis", "consistency"];
 /// So many programs that wait run at once.
 const WAIT_AT_ONCE: usize = 3;
-/// So many that compute, while nothing else is done; beside other steps one does.
-const COMPUTE_AT_ONCE: usize = 2;
-
-/// What runs beside the programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lanes {
-    /// Nothing else of the check.
-    Alone,
-    /// Other steps.
-    Beside,
-}
-
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
 
@@ -144,20 +132,16 @@ pub fn build(root: &Path, suite: &Suite) -> Outcome<Option<Vec<Program>>> {
     Ok(Some(programs))
 }
 
-/// Runs programs, those that wait beside those that compute. Whether all went well, and the tests
-/// that were counted.
+/// Runs programs, those that wait beside those that compute, `at_once` of these. Whether all went
+/// well, and the tests that were counted.
 ///
 /// # Errors
 /// When something cannot be started.
-pub fn run(programs: Vec<Program>, lanes: Lanes) -> Outcome<(bool, Tally)> {
+pub fn run(programs: Vec<Program>, at_once: usize) -> Outcome<(bool, Tally)> {
     // What the build has left in the caches would be written while tests measure.
     let _ = Command::new("sync").status();
     let waits = |(name, _): &Program| WAITING.iter().any(|(program, _)| program == name);
     let (waiting, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(waits);
-    let at_once = match lanes {
-        Lanes::Alone => COMPUTE_AT_ONCE,
-        Lanes::Beside => 1,
-    };
     let (wait, compute) = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| all(waiting, WAIT_AT_ONCE));
         let computing = all(computing, at_once);
@@ -302,7 +286,7 @@ mod tests {
             ("b".to_owned(), shell(&result(4))),
             ("servers".to_owned(), shell("exit 1")),
         ];
-        let (well, tally) = run(programs, Lanes::Alone).expect("sh runs");
+        let (well, tally) = run(programs, 2).expect("sh runs");
         assert_eq!((well, tally.passed), (false, 7));
         assert!(all(vec![("d".to_owned(), Command::new("no-such-program"))], 1).is_err());
     }
