@@ -1,10 +1,11 @@
 //! The one check command: what a change must pass, the same here and in CI.
 //!
 //! What lives here: the table of steps, and running them with their time. Programs of tests run
-//! beside the steps behind theirs: many of them wait for servers and devices while others compute. It stops at the first step that fails, unless it has to keep going. The last line is
-//! always `N passed, N failed, N skipped`: tests, each step that failed without a failed test
-//! (format, lints, rules, a build), and each that could not run. The lines before it name what was
-//! skipped and what failed.
+//! beside the steps behind theirs: many of them wait for servers and devices while others compute.
+//! It stops at the first step that fails, unless it has to keep going. The last line is always
+//! `N passed, N failed, N skipped`: tests, each step that failed without a failed test (format,
+//! lints, rules, a build), and each that could not run. The lines before it name what was skipped
+//! and what failed.
 
 use crate::harness::Tally;
 use crate::suite::{self, Suite};
