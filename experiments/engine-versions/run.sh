@@ -8,7 +8,7 @@
 # removes. Nothing else should run meanwhile. The figures of a cell come from LIVES times GROUPS
 # groups of four chunks (20 times 15).
 set -eu
-old=1a323d12323aba9d5f8f108a2ce009dc7174be4a
+old=${OLD:-1a323d12323aba9d5f8f108a2ce009dc7174be4a}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 extracted=$here/target/old-engine
