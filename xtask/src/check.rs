@@ -227,18 +227,27 @@ pub fn run(root: &Path, options: &Options, setup: Option<JoinHandle<()>>) -> Out
             results.end(step.name, "not run", begun);
         } else {
             println!("== {}", step.name);
-            let Work::Tests(tests) = &step.work else {
-                results.take(step.name, begun, carry_out(root, step));
-                continue;
+            let done = match &step.work {
+                Work::Tidy => tidy::run(root),
+                Work::Packages => packages::run(root),
+                Work::Cargo(arguments) => cargo_step(root, arguments, step.env),
+                Work::Tests(tests) => {
+                    // A set-up that has panicked has said so, and tests say what they lack.
+                    setup.take().map(JoinHandle::join);
+                    match start(root, step, tests, at_once) {
+                        Ok(running) => {
+                            beside.push((step.name, begun, running));
+                            continue;
+                        }
+                        Err(problem) => Err(problem),
+                    }
+                }
             };
-            // A set-up that has panicked has said so, and tests say what they lack.
-            setup.take().map(JoinHandle::join);
-            match start(root, step, tests, at_once) {
-                Ok(running) => beside.push((step.name, begun, running)),
-                Err(problem) => results.take(step.name, begun, Err(problem)),
-            }
+            results.take(step.name, begun, done.map(|well| (well, Tally::default())));
         }
     }
+    // What it installs would be left half made.
+    setup.take().map(JoinHandle::join);
     for (name, begun, running) in beside {
         let panicked = "a thread that runs tests has panicked".to_owned();
         let done = running.join().unwrap_or(Err(panicked));
@@ -293,20 +302,14 @@ fn start(root: &Path, step: &Step, tests: &Tests, at_once: usize) -> Outcome<Run
 /// The programs of tests that run beside other steps.
 type Running = JoinHandle<Outcome<(bool, Tally)>>;
 
-/// Whether the step went well, and the tests that it counted.
-fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
-    let arguments = match &step.work {
-        Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
-        Work::Packages => return Ok((packages::run(root)?, Tally::default())),
-        Work::Cargo(arguments) => *arguments,
-        Work::Tests(_) => return Err("its programs run beside other steps".to_owned()),
-    };
+/// Whether a cargo command went well.
+fn cargo_step(root: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Outcome<bool> {
     let mut command = cargo();
-    command.args(arguments).envs(step.env.iter().copied());
+    command.args(arguments).envs(env.iter().copied());
     command.current_dir(root).stdin(Stdio::null());
     let status = command.status();
     let status = status.map_err(|e| format!("cargo {}: {e}", arguments.join(" ")))?;
-    Ok((status.success(), Tally::default()))
+    Ok(status.success())
 }
 
 /// User and system time of all children that have ended, from `/proc/self/stat` (fields 16 and

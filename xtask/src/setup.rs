@@ -63,7 +63,7 @@ const TOOLS: &[Tool] = &[
     tool(
         &["gdb"],
         "gdb",
-        "nothing, but where a test that hangs is, is known less well",
+        "the names of functions in the stacks of a test that hangs",
     ),
     tool(&["losetup"], "mount", "everything on loop devices"),
     tool(&["mount"], "mount", "everything on loop devices"),

@@ -61,6 +61,23 @@ pub struct Section {
     pub body: Vec<Body>,
 }
 
+impl Section {
+    /// A section of these parts.
+    pub fn of(
+        id: impl Into<Cow<'static, str>>,
+        title: impl Into<String>,
+        about: &str,
+        body: Vec<Body>,
+    ) -> Section {
+        Section {
+            id: id.into(),
+            title: title.into(),
+            about: about.to_owned(),
+            body,
+        }
+    }
+}
+
 /// What a section holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {

@@ -73,12 +73,7 @@ pub fn bytes(run: &Run) -> Option<Section> {
         body.extend(notes.map(|note| Body::Text(format!("{name}: {note}"))));
         body.extend(waits(row, &name).into_iter().flatten());
     }
-    Some(Section {
-        id: "bytes".into(),
-        title: "Bytes per layer".to_owned(),
-        about: about.to_owned(),
-        body,
-    })
+    Some(Section::of("bytes", "Bytes per layer", about, body))
 }
 
 /// The wait events of a row's sessions in the server, the most frequent first.

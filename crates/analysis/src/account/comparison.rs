@@ -11,7 +11,7 @@ use super::{
     AccountColumn, AccountTable, Body, ColumnHeading, Section, Shown, Statement, figure, imported,
     label,
 };
-use figures::{busiest, cell, change_in_words, figures, headline, is_told, metric_name};
+use figures::{busiest, cell, change_in_words, figures, headline, is_shown, metric_name};
 use measure::comparison::{
     Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
 };
@@ -45,15 +45,6 @@ pub fn comparison(c: &Comparison, all: bool) -> Vec<Section> {
     out.into_iter().flatten().collect()
 }
 
-fn section(id: &'static str, title: &str, about: &str, body: Vec<Body>) -> Section {
-    Section {
-        id: id.into(),
-        title: title.to_owned(),
-        about: about.to_owned(),
-        body,
-    }
-}
-
 /// What was decided on each run, and what a reader has to know before any figure.
 #[must_use]
 pub fn decision(c: &Comparison) -> Section {
@@ -75,7 +66,7 @@ pub fn decision(c: &Comparison) -> Section {
         body.push(Body::Text("Nothing is comparable.".to_owned()));
     }
     let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
-    section("decision", &names.join(" or "), "", body)
+    Section::of("decision", names.join(" or "), "", body)
 }
 
 /// How an outcome weighs for a reader who looks for a winner.
@@ -114,7 +105,7 @@ pub fn runs(c: &Comparison) -> Section {
     let each = (0..c.runs.len()).flat_map(|run| problems_of(c, run));
     let body = vec![Body::Facts(facts), Body::Findings(each.collect())];
     let about = "A difference is only as reliable as the worse of the two runs.";
-    section("runs", "Runs", about, body)
+    Section::of("runs", "Runs", about, body)
 }
 
 /// The problems of a run, each once; one that a run before it has too is named with that run.
@@ -155,7 +146,7 @@ pub fn answers(c: &Comparison) -> Option<Section> {
     if !about.is_empty() {
         body.push(Body::Text(about.clone()));
     }
-    Some(section("answers", "Figures that decide", "", body))
+    Some(Section::of("answers", "Figures that decide", "", body))
 }
 
 /// More than two runs in the order of their throughput at the highest load, with their intervals
@@ -164,7 +155,8 @@ pub fn answers(c: &Comparison) -> Option<Section> {
 pub fn ranking(c: &Comparison) -> Option<Section> {
     let first = busiest(c.differences.iter()).filter(|_| c.runs.len() > FEW_RUNS)?;
     let shown = headline(c, first.run_b);
-    let [rate, wait] = [shown.first()?, shown.get(1).unwrap_or(shown.first()?)];
+    let rate = shown.first()?;
+    let wait = shown.get(1).unwrap_or(rate);
     let of = |run: usize, metric: &str| {
         let is_it = |d: &&Difference| {
             d.metric == metric && (&d.workload, d.jobs) == (&first.workload, first.jobs)
@@ -198,12 +190,21 @@ pub fn ranking(c: &Comparison) -> Option<Section> {
         (figure("Against the first", ""), &|run| against(*run, wait)),
         (figure("Durability", ""), &|run| durability(run).into()),
     ];
+    let mut columns = columns.to_vec();
+    if shown.len() < 2 {
+        columns.drain(3..5);
+    }
     let table = AccountTable::of(order, &columns)?;
     let jobs = words::jobs(first.jobs);
     let title = format!("Ranking: {} with {jobs}", first.workload);
     let about = "The order of the figures; a tilde is a difference that is not shown to be one. \
                  What loses commits never wins over what is not known to.";
-    Some(section("ranking", &title, about, vec![Body::Table(table)]))
+    Some(Section::of(
+        "ranking",
+        title,
+        about,
+        vec![Body::Table(table)],
+    ))
 }
 
 /// More than two runs: a line for each figure of a row, a column for each run.
@@ -214,23 +215,21 @@ pub fn matrix(c: &Comparison, all: bool) -> Option<Section> {
     }
     let mut lines: Vec<Vec<&Difference>> = Vec::new();
     for d in &c.differences {
-        let key = |d: &'_ Difference| (d.workload.clone(), d.jobs, d.metric.clone(), d.a);
         // Points of a sweep have one key: a run is in a line once.
         let fits = |line: &&mut Vec<&Difference>| {
-            key(line[0]) == key(d) && line.iter().all(|other| other.run_b != d.run_b)
+            is_same_figure(line[0], d) && line.iter().all(|other| other.run_b != d.run_b)
         };
         match lines.iter_mut().find(fits) {
             Some(line) => line.push(d),
             None => lines.push(vec![d]),
         }
     }
-    lines.retain(|line| all || line.iter().any(|d| is_told(d)));
-    let heading = |name: &'static str| label(name);
+    lines.retain(|line| all || line.iter().any(|d| is_shown(d)));
     let named = |r: &ComparedRun| ColumnHeading {
         name: Cow::Owned(r.name.clone()),
         ..figure("", "")
     };
-    let columns = ["Workload", "Jobs", "Figure"].map(heading).into_iter();
+    let columns = ["Workload", "Jobs", "Figure"].map(label).into_iter();
     let line = |line: &Vec<&Difference>| {
         let d = line[0];
         let mut cells = vec![Shown::text(&d.workload), Shown::jobs(d.jobs)];
@@ -246,7 +245,12 @@ pub fn matrix(c: &Comparison, all: bool) -> Option<Section> {
     let about = "A tilde is a difference that is not shown to be one.";
     let title = "All runs, with the change against the first (~: not shown to differ)";
     let is_known = !table.lines.is_empty();
-    is_known.then(|| section("matrix", title, about, vec![Body::Table(table)]))
+    is_known.then(|| Section::of("matrix", title, about, vec![Body::Table(table)]))
+}
+
+/// Whether two differences are of one figure of one row of the base.
+fn is_same_figure(a: &Difference, b: &Difference) -> bool {
+    (&a.workload, a.jobs, &a.metric, a.a) == (&b.workload, b.jobs, &b.metric, b.a)
 }
 
 /// The differences of a run to the base, and what else is to be said of them: of `all`, their
@@ -257,7 +261,7 @@ pub fn differences(c: &Comparison, run: usize, all: bool) -> Option<Section> {
     let shown: Vec<&Difference> = known
         .iter()
         .copied()
-        .filter(|d| all || is_told(d))
+        .filter(|d| all || is_shown(d))
         .collect();
     let table = table(c, &shown)?;
     let mut body = vec![Body::Table(table)];
@@ -267,12 +271,9 @@ pub fn differences(c: &Comparison, run: usize, all: bool) -> Option<Section> {
         body.push(Body::Text(text));
     }
     body.push(Body::Facts(reasons(&shown, all)));
-    Some(Section {
-        id: format!("against-{run}").into(),
-        title: format!("{} over {}", run_name(c, run), run_name(c, 0)),
-        about: "Every difference with its interval, its significance and its size.".to_owned(),
-        body,
-    })
+    let title = format!("{} over {}", run_name(c, run), run_name(c, 0));
+    let about = "Every difference with its interval, its significance and its size.";
+    Some(Section::of(format!("against-{run}"), title, about, body))
 }
 
 /// Sentences of differences, each once, by their metrics.
@@ -307,7 +308,7 @@ pub fn not_compared(c: &Comparison) -> Option<Section> {
     let facts: Vec<_> = c.not_compared.iter().map(fact).collect();
     let is_known = !facts.is_empty();
     let title = "Not comparable, or not alike";
-    is_known.then(|| section("not-compared", title, "", vec![Body::Facts(facts)]))
+    is_known.then(|| Section::of("not-compared", title, "", vec![Body::Facts(facts)]))
 }
 
 /// Tables beside the differences, as those of study 001.
@@ -330,7 +331,7 @@ pub fn method(c: &Comparison) -> Section {
     facts.extend(m.rounds.map(|rounds| ("Rounds".to_owned(), rounds.into())));
     let mut body = vec![Body::Facts(facts)];
     body.extend(m.notes.iter().cloned().map(Body::Text));
-    section("method", "How this was compared", "", body)
+    Section::of("method", "How this was compared", "", body)
 }
 
 /// Conditions of `--fail-if`, and whether they are breached.
@@ -352,7 +353,7 @@ pub fn conditions(c: &Comparison) -> Option<Section> {
     let all: Vec<Statement> = c.conditions.iter().map(of).collect();
     let about = "Conditions of --fail-if, and whether they are breached.";
     let is_asked = !all.is_empty();
-    is_asked.then(|| section("conditions", "Conditions", about, vec![Body::Findings(all)]))
+    is_asked.then(|| Section::of("conditions", "Conditions", about, vec![Body::Findings(all)]))
 }
 
 #[cfg(test)]
@@ -472,6 +473,7 @@ mod tests {
         assert_eq!(first, ["fast", "base", "slow"]);
         assert_eq!(lines[0][1..3], ["2,000 /s", "+100 % (+80.0 % to +120 %)"]);
         assert_eq!(lines[1][1..3], ["1,000 /s", "–"]);
+        assert_eq!(lines[1].len(), 4, "one figure is shown once");
         assert!(lines[2][2].starts_with("~ −1.0 %"), "{lines:?}");
         c.runs.pop();
         assert_eq!(ranking(&c), None, "two have an answer");

@@ -69,7 +69,8 @@ pub fn sources(evidence: &Imported, all: bool) -> Option<Section> {
         let regions = evidence.sources.iter().flat_map(of_source);
         body.push(Body::Facts(regions.collect()));
     }
-    (!evidence.sources.is_empty()).then(|| named("sources", "Evidence", "What was read.", body))
+    (!evidence.sources.is_empty())
+        .then(|| Section::of("sources", "Evidence", "What was read.", body))
 }
 
 /// What became of lines of a file.
@@ -124,7 +125,12 @@ fn over_time(run: &Run, series: &[Series]) -> Option<Section> {
     let table = AccountTable::of(series, &columns)?;
     let title = "Latency over time or sequence";
     let about = "All points are in the report and in JSON.";
-    Some(named("over-time", title, about, vec![Body::Table(table)]))
+    Some(Section::of(
+        "over-time",
+        title,
+        about,
+        vec![Body::Table(table)],
+    ))
 }
 
 /// Findings: those that hold figures of the evidence against each other first.
@@ -141,7 +147,7 @@ fn findings(run: &Run) -> impl Iterator<Item = Option<Section>> {
             .filter(of_it)
             .map(|f| statement(f, true));
         let all: Vec<Statement> = all.collect();
-        (!all.is_empty()).then(|| named(id, title, "", vec![Body::Findings(all)]))
+        (!all.is_empty()).then(|| Section::of(id, title, "", vec![Body::Findings(all)]))
     })
 }
 
@@ -154,7 +160,7 @@ pub fn diagnostics(all: &[Diagnostic]) -> Option<Section> {
     let about = "What is wrong or unusual in the evidence.";
     let is_known = !all.is_empty();
     is_known.then(|| {
-        named(
+        Section::of(
             "diagnostics",
             "Diagnostics",
             about,
@@ -184,15 +190,6 @@ fn diagnostic(d: &Diagnostic) -> Statement {
     }
 }
 
-fn named(id: &'static str, title: &str, about: &str, body: Vec<Body>) -> Section {
-    Section {
-        id: id.into(),
-        title: title.to_owned(),
-        about: about.to_owned(),
-        body,
-    }
-}
-
 /// A table of evidence as the section of that number; `None` where no line fills a column.
 fn table(at: usize, of: &Table) -> Option<Section> {
     let body = match of.id.as_str() {
@@ -216,16 +213,12 @@ pub fn computed_table(at: usize, of: &Table) -> Section {
 }
 
 fn section(at: usize, of: &Table, body: Body) -> Section {
-    Section {
-        id: format!("table-{at}").into(),
-        title: match (of.file.as_str(), of.line) {
-            ("", _) => of.title.clone(),
-            (file, Some(line)) => format!("{} [{file}:{line}]", of.title),
-            (file, None) => format!("{} [{file}]", of.title),
-        },
-        about: String::new(),
-        body: vec![body],
-    }
+    let title = match (of.file.as_str(), of.line) {
+        ("", _) => of.title.clone(),
+        (file, Some(line)) => format!("{} [{file}:{line}]", of.title),
+        (file, None) => format!("{} [{file}]", of.title),
+    };
+    Section::of(format!("table-{at}"), title, "", vec![body])
 }
 
 /// What evidences show of the same quantity, a claim each: as a table it is too wide to read.

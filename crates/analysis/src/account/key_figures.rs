@@ -72,23 +72,18 @@ pub fn headline(run: &Run) -> Option<Section> {
         None if run.rows.iter().any(|row| row.watched.is_some()) => run.target.path.clone(),
         None => return None,
     };
-    let words = |of: &KeyFigure| match of.note.as_str() {
-        "" => format!("{} {}", of.label.to_lowercase(), of.value.words("")),
-        note => format!(
-            "{} {} ({note})",
-            of.label.to_lowercase(),
-            of.value.words("")
-        ),
+    let words = |of: &KeyFigure| {
+        let figure = format!("{} {}", of.label.to_lowercase(), of.value.words(""));
+        match of.note.as_str() {
+            "" => figure,
+            note => format!("{figure} ({note})"),
+        }
     };
     let figures = key_figures(run);
     let is_known = figures.iter().any(|of| of.value != Shown::Missing);
     let figures: Vec<String> = figures.iter().map(words).collect();
-    is_known.then(|| Section {
-        id: "headline".into(),
-        title: format!("{subject}: {}", figures.join("; ")),
-        about: String::new(),
-        body: Vec::new(),
-    })
+    let title = format!("{subject}: {}", figures.join("; "));
+    is_known.then(|| Section::of("headline", title, "", Vec::new()))
 }
 
 /// What the evidence has of the same figures; of several reports the first that has them.

@@ -32,12 +32,7 @@ pub fn ring(run: &Run) -> Option<Section> {
          measure interleaved rounds with and without it: redolab compare --on disk=DISK --on \
          {word}={word}:DISK,RING"
     )));
-    Some(Section {
-        id: "ring".into(),
-        title: format!("Members: {ring}"),
-        about: String::new(),
-        body,
-    })
+    Some(Section::of("ring", format!("Members: {ring}"), "", body))
 }
 
 /// What was written where, also as Oracle names it.

@@ -191,13 +191,17 @@ pub fn table(c: &Comparison, of: &[&Difference]) -> Option<AccountTable> {
     figures(c, of.iter().map(|d| (*d, None)), false)
 }
 
+/// Before a change that is not shown to be one.
+fn tilde(d: &Difference) -> &'static str {
+    match d.significant {
+        Some(true) => "",
+        _ => "~ ",
+    }
+}
+
 /// `+34.3 % (+30.0 % to +38.2 %)`, with a tilde where nothing shows that they differ.
 pub(super) fn change_in_words(d: &Difference) -> Option<String> {
-    let tilde = if d.significant == Some(true) {
-        ""
-    } else {
-        "~ "
-    };
+    let tilde = tilde(d);
     let change = words::change(d.ratio?);
     Some(match d.ci_low.zip(d.ci_high) {
         Some((low, high)) => format!("{tilde}{change} ({})", words::change_range(low, high)),
@@ -206,7 +210,7 @@ pub(super) fn change_in_words(d: &Difference) -> Option<String> {
 }
 
 /// Whether a difference is shown where not all are.
-pub(super) fn is_told(d: &Difference) -> bool {
+pub(super) fn is_shown(d: &Difference) -> bool {
     let weighs = d.size > Some(Size::Negligible);
     METRICS.iter().any(|(key, _)| *key == d.metric) || (d.significant == Some(true) && weighs)
 }
@@ -214,11 +218,7 @@ pub(super) fn is_told(d: &Difference) -> bool {
 /// `6,366 /s (+34.3 %)`, which is broken before the bracket alone.
 pub(super) fn cell(d: &Difference) -> Shown {
     let figure = value(d.b, &d.unit);
-    let tilde = if d.significant == Some(true) {
-        ""
-    } else {
-        "~ "
-    };
+    let tilde = tilde(d);
     let Some(ratio) = d.ratio else {
         return figure;
     };

@@ -50,14 +50,17 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     notes.into_iter().map(Note::done).collect()
 }
 
-/// What commits and log writes of one report waited: mean nanoseconds, and how many.
+/// Mean nanoseconds of waits, and how many there were.
+pub(crate) type MeanAndCount = (f64, f64);
+
+/// What commits and log writes of one report waited.
 pub(crate) struct CommitWaits {
     /// The file; empty where it joins several.
     pub(crate) file: String,
     /// Log file sync.
-    pub(crate) sync: (f64, f64),
+    pub(crate) sync: MeanAndCount,
     /// Log file parallel write.
-    pub(crate) write: (f64, f64),
+    pub(crate) write: MeanAndCount,
 }
 
 /// The reports that contain both waits.
@@ -77,10 +80,9 @@ pub(crate) fn commit_waits(imported: &Imported) -> Vec<CommitWaits> {
     each.collect()
 }
 
-/// The mean nanoseconds and the number of log file sync and of log file parallel write, of the
-/// first report that contains both, else of the first one that contains either.
-#[allow(clippy::type_complexity, reason = "two means with their counts")]
-pub(crate) fn first_waits(imported: &Imported) -> (Option<(f64, f64)>, Option<(f64, f64)>) {
+/// Log file sync and log file parallel write of the first report that contains both, else of the
+/// first one that contains either.
+pub(crate) fn first_waits(imported: &Imported) -> (Option<MeanAndCount>, Option<MeanAndCount>) {
     if let Some(both) = commit_waits(imported).first() {
         return (Some(both.sync), Some(both.write));
     }
