@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The users' passwords of both products: a text that nothing contains by chance.
 const CANARY: &str = "kanarien-4711-vogel";
+/// A row of a time, since what runs meanwhile is looked at: counted commits may end at once.
+const MEANWHILE: [&str; 4] = ["--time", "1s", "--jobs", "2"];
 
 fn contains(text: &str) -> bool {
     secrets::contains(text.as_bytes(), CANARY)
@@ -35,33 +37,33 @@ fn ended(running: Running) -> Done {
 fn run_with(place: &Place, password: (&str, &str), arguments: &[&str]) -> Done {
     let running = start(place, password, arguments);
     let own = running.pid().to_string();
-    let (mut looks, mut is_there) = (0, true);
-    while is_there {
-        is_there = false;
+    let mut looks = 0;
+    while !running.has_ended() {
         for entry in std::fs::read_dir("/proc").expect("lists").flatten() {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             assert!(!secrets::contains(&line, CANARY), "{line:?}");
-            is_there |= !line.is_empty() && entry.file_name() == own.as_str();
+            // A process that is just being executed has no arguments yet.
+            looks += u32::from(!line.is_empty() && entry.file_name() == own.as_str());
         }
-        looks += u32::from(is_there);
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(looks > 1, "redolab runs meanwhile");
-    ended(running)
+    let done = ended(running);
+    assert!(looks > 1, "it ended before it was looked at: {done:?}");
+    done
 }
 
 /// Everything that reads or writes a run, on an address without its password.
 fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: &Path) {
     let own = Path::new(password.1);
     let on = run_on(address, &["-v"]);
-    run_with(place, password, &[&on[..], &SHORT].concat()).expect(0, &[]);
+    run_with(place, password, &[&on[..], &MEANWHILE].concat()).expect(0, &[]);
     let pairs = [
         format!("server={address}"),
         format!("log={}", place.target.display()),
     ];
     let both = ["compare", "--on", &pairs[0], "--on", &pairs[1]];
     let more = ["--rounds", "1", "--allow-busy", "--report", "both.html"];
-    run_with(place, password, &[&both[..], &SHORT, &more].concat()).expect(0, &[]);
+    run_with(place, password, &[&both[..], &MEANWHILE, &more].concat()).expect(0, &[]);
     for arguments in [
         &["runs", "show", "last", "--format", "json"][..],
         &["report", "last", "-o", "run.html"],

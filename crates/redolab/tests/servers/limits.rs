@@ -5,7 +5,6 @@ use crate::harness::{Done, Place, Running};
 use crate::own_mariadb::{self, MARIADB};
 use crate::own_server::{self, POSTGRES};
 use crate::private::{expect_ended, text};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -19,14 +18,7 @@ fn counted(place: &Place, arguments: &[&str]) -> (Done, Option<u64>) {
     let mut command = place.command(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = Running::of(command.spawn().expect("starts"), arguments.join(" "));
-    let pid = Pid::from_raw(running.pid().cast_signed()).expect("a process has a number");
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    let has_ended = || {
-        waitid(WaitId::Pid(pid), options)
-            .expect("a child")
-            .is_some()
-    };
-    while !has_ended() {
+    while !running.has_ended() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let io = std::fs::read_to_string(format!("/proc/{}/io", running.pid())).unwrap_or_default();
@@ -34,7 +26,7 @@ fn counted(place: &Place, arguments: &[&str]) -> (Done, Option<u64>) {
     (running.wait(), written)
 }
 
-/// A run of a minute on a private server ends early, within the limit, and is a result.
+/// A run of ten minutes on a private server ends early, within the limit, and is a result.
 fn expect_ends_within(place: &Place, command: &[&str], limit_mib: u64) {
     let limit = format!("{limit_mib}M");
     let rest = ["--max-write", &limit, "--allow-busy", "--format", "json"];
@@ -84,7 +76,7 @@ fn a_private_postgresql_server_ends_within_the_limit() {
         text(&place.target),
     ];
     expect_refused(&place, &on, "fewer warehouses");
-    let load = ["-w", "LGWR-LAT125", "--time", "60s", "--jobs", "4"];
+    let load = ["-w", "LGWR-LAT125", "--time", "10m", "--jobs", "4"];
     expect_ends_within(&place, &[&on[..], &load].concat(), 400);
 }
 
@@ -102,7 +94,7 @@ fn a_private_mariadb_server_ends_within_the_limit() {
     ];
     let on = [&on[..], &SMALL].concat();
     expect_refused(&place, &on, "innodb_log_file_size");
-    let load = ["--records", "25", "--time", "60s", "--jobs", "4"];
+    let load = ["--records", "25", "--time", "10m", "--jobs", "4"];
     expect_ends_within(&place, &[&on[..], &load].concat(), 450);
 }
 
@@ -120,7 +112,7 @@ fn tproc_c_on_a_private_server_ends_within_the_limit() {
         POSTGRES.driver,
         "--on",
     ];
-    let users = ["--jobs", "2", "--time", "120s", "--warmup", "1s"];
+    let users = ["--jobs", "2", "--time", "10m", "--warmup", "1s"];
     let all = [&run[..], &[text(&place.target)], &users].concat();
     expect_refused(&place, &all, "fewer warehouses");
     expect_ends_within(&place, &all, 900);
