@@ -208,15 +208,6 @@ impl Running {
         self.child.as_ref().expect("it runs").id()
     }
 
-    /// Whether it has ended; what the kernel counted of it can still be read.
-    pub fn has_ended(&self) -> bool {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-        let pid = Pid::from_raw(self.pid().cast_signed()).expect("a process has a number");
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        let ended = waitid(WaitId::Pid(pid), options);
-        ended.expect("our own child").is_some()
-    }
-
     /// Waits until a line on standard error contains `word`.
     pub fn until_said(&mut self, word: &str) {
         let start = Instant::now();

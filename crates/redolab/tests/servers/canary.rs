@@ -3,7 +3,7 @@
 use crate::databases::{ACKNOWLEDGEMENTS, of_server, server as postgres, server_of};
 use crate::harness::{Done, Place, Running};
 use crate::mariadb::server as mariadb;
-use crate::private::{SHORT, run_on};
+use crate::private::{SHORT, has_ended, run_on};
 use crate::secrets;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -38,7 +38,7 @@ fn run_with(place: &Place, password: (&str, &str), arguments: &[&str]) -> Done {
     let running = start(place, password, arguments);
     let own = running.pid().to_string();
     let mut looks = 0;
-    while !running.has_ended() {
+    while !has_ended(&running) {
         for entry in std::fs::read_dir("/proc").expect("lists").flatten() {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             assert!(!secrets::contains(&line, CANARY), "{line:?}");

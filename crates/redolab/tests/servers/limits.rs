@@ -4,7 +4,7 @@
 use crate::harness::{Done, Place, Running};
 use crate::own_mariadb::{self, MARIADB};
 use crate::own_server::{self, POSTGRES};
-use crate::private::{expect_ended, text};
+use crate::private::{expect_ended, has_ended, text};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn counted(place: &Place, arguments: &[&str]) -> (Done, Option<u64>) {
     let mut command = place.command(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = Running::of(command.spawn().expect("starts"), arguments.join(" "));
-    while !running.has_ended() {
+    while !has_ended(&running) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let io = std::fs::read_to_string(format!("/proc/{}/io", running.pid())).unwrap_or_default();

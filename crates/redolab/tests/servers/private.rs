@@ -17,6 +17,15 @@ const OUTLIVED_MAX: Duration = Duration::from_secs(5);
 /// Kills; `REDOLAB_SERVER_KILLS` asks for more.
 const KILLS: u64 = 6;
 
+/// Whether a command has ended; what the kernel counted of it can still be read.
+pub fn has_ended(running: &Running) -> bool {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let pid = Pid::from_raw(running.pid().cast_signed()).expect("a process has a number");
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let ended = waitid(WaitId::Pid(pid), options);
+    ended.expect("our own child").is_some()
+}
+
 /// A run on a server by its address, as JSON, beside whatever else has its log on the disk.
 pub fn run_on<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let on = ["run", "--on", address, "--allow-busy", "--format", "json"];
