@@ -286,18 +286,18 @@ fn a_load_that_is_cancelled_leaves_nothing() {
         seed: 1,
         connections: 2,
     };
-    let (started, most) = (Instant::now(), Cell::new(0));
+    let most = Cell::new(0);
     let goes_on = |progress: &LoadProgress| {
         assert_eq!(progress.phase, LoadPhase::Rows);
         assert!(progress.total > 20_000_000, "{progress:?}");
         most.set(most.get().max(progress.done));
-        started.elapsed() < Duration::from_millis(1500)
+        progress.done == 0
     };
     let outcome = tprocc::load(&*connected(&address).expect("a server"), &options, &goes_on);
     let error = outcome.expect_err("cancelled").to_string();
     assert!(error.contains("cancelled"), "{error}");
-    assert!(most.get() > 0, "rows were loaded");
-    assert!(started.elapsed() < Duration::from_secs(20));
+    let most = most.get();
+    assert!((1..1_000_000).contains(&most), "{most} rows were loaded");
     assert_unchanged(&server, &before);
 }
 

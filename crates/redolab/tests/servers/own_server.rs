@@ -1,6 +1,6 @@
 //! Servers that redolab makes, uses and removes, through the binary.
 
-use crate::harness::{self, Place, Running, is_root};
+use crate::harness::{self, Place, Running, expect_run, is_root};
 use crate::private::{PrivateKind, SHORT, expect_ended, folder, kill, open, open_place, text};
 use crate::turn::InTurn;
 use serde_json::Value;
@@ -304,8 +304,7 @@ fn check_judges_the_device_by_the_commits_of_a_server() {
     assert_eq!(too_much["verdict"]["performance"], "misses");
     for setting in ["fsync=off", "synchronous_commit=off"] {
         let liar = check(&["--server-setting", setting]);
-        liar.expect(3, &[]);
-        let verdict = &liar.json()["verdict"];
+        let verdict = &expect_run(&liar, 3)["verdict"];
         assert_eq!(verdict["durability"], "volatile", "{setting}: {verdict}");
         let summary = verdict["summary"].as_str().expect("a sentence");
         assert!(summary.contains(&setting.replace('=', " = ")), "{summary}");

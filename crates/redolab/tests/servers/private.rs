@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 pub const SHORT: [&str; 4] = ["--commits", "40", "--jobs", "2"];
 /// A row on a server whose figures a test reads.
 pub const ROWS: [&str; 4] = ["--commits", "80", "--jobs", "2"];
-/// After a kill nothing of a server is left after this time.
-const OUTLIVED_MAX: Duration = Duration::from_secs(5);
+/// After a kill nothing of a server is left after this time, on a machine that does much else.
+const OUTLIVED_MAX: Duration = Duration::from_secs(60);
 /// Kills; `REDOLAB_SERVER_KILLS` asks for more.
 const KILLS: u64 = 6;
 

@@ -108,7 +108,7 @@ fn watch_embedded(kind: &str, method: SyncMethod, io: device::IoEngine) -> bool 
     let (row, watched) = (&run["rows"][0], &run["rows"][0]["watched"]);
     let name = format!("{kind}, {method}, {io:?}");
     assert_eq!(count(&watched["write_calls"]), of(0), "{name}: writes");
-    assert_eq!(count(&row["flushes"]), of(1), "{name}: flushes");
+    expect_flushes(&run, of(1), &name);
     assert_eq!(count(&watched["written_bytes"]), of(2), "{name}: bytes");
     // The kernel's part of a log write lies within what the log measures of it.
     let wait = &row["waits"]["log_file_parallel_write"];
@@ -123,6 +123,14 @@ fn watch_embedded(kind: &str, method: SyncMethod, io: device::IoEngine) -> bool 
     );
     log.close().expect("closes");
     true
+}
+
+/// All flushes were seen; or, where the end of one came too late on a busy machine, that is said.
+fn expect_flushes(run: &Value, flushed: u64, name: &str) {
+    let seen = count(&run["rows"][0]["flushes"]);
+    let is_said = run.to_string().contains("of which the end was not seen");
+    let is_right = seen == flushed || is_said && seen < flushed;
+    assert!(is_right, "{name}: {seen} of {flushed} flushes");
 }
 
 #[test]
