@@ -115,6 +115,8 @@ const SCHEDULES: &[&str] = &[
     "--lib",
     "--locked",
 ];
+/// The schedule that shows a missing bump is one of thousands: `prove schedules` draws them.
+const BUT_ONE: &[&str] = &["schedules", "--skip", "a_missing_bump_is_found"];
 const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
 
 /// Every step, cheap ones first.
@@ -141,7 +143,7 @@ const STEPS: &[Step] = &[
     Step {
         // The full number of schedules is drawn by `prove schedules`.
         env: &[("REDO_SCHEDULES", "100")],
-        ..step("schedules", tests(SCHEDULES, &["schedules"]))
+        ..step("schedules", tests(SCHEDULES, BUT_ONE))
     },
 ];
 

@@ -12,7 +12,7 @@
 
 use super::{record, tests};
 use crate::dist::{self, Products, fresh, output, succeed};
-use crate::{Outcome, cargo, setup};
+use crate::{Outcome, cargo, packages, setup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -114,6 +114,7 @@ fn all(root: &Path, (place, on): (&Path, &Path), products: &Products) -> Outcome
         debian(root, (&place.join("deb"), on), &products.deb)?,
         wheel(&place.join("wheel"), on, products)?,
         archive(&place.join("archive"), on, &products.archive)?,
+        packages::embed(root)?,
     ])
 }
 

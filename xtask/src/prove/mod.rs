@@ -48,7 +48,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "dist",
-        "every crate compiles from its package; the .deb, the wheel and the static binary, installed \
+        "every crate compiles from its package; a program outside the workspace embeds the log; the .deb, the wheel and the static binary, installed \
          in clean directories, run `redolab check --quick` there and leave nothing behind when they \
          are removed; the first hour of three newcomers with the binary of the .deb (--on DIRECTORY: measure there)",
         "10 min",
