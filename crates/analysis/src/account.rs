@@ -5,6 +5,7 @@
 //! the only way by which a cell becomes text, so that no two renderings differ; text of a run is as
 //! it came, and each renderer makes it harmless.
 
+pub mod answer;
 mod bytes;
 pub mod columns;
 pub mod comparison;
@@ -16,9 +17,11 @@ pub mod key_figures;
 pub mod markdown;
 mod members;
 mod nodes;
+pub(crate) mod place;
 mod probe;
 mod ring;
 mod row_cells;
+pub mod run;
 mod slow_writes;
 pub mod stack;
 mod tproc_c;
@@ -27,6 +30,7 @@ mod waits;
 mod watched;
 mod workers;
 
+pub use answer::{Account, AccountAnswer, AccountFact};
 pub use bytes::bytes;
 pub use columns::rows;
 pub use explain::explained_latency;
@@ -36,6 +40,7 @@ pub use nodes::nodes;
 pub use probe::probe;
 pub use ring::ring;
 pub use row_cells::cell;
+pub use run::run;
 pub use slow_writes::{slow_writes, utc_time, warnings};
 pub use tproc_c::{conditions, tproc_c};
 pub use validity::validity;
@@ -129,6 +134,17 @@ impl Statement {
             claim: format!("{of}{}: {}", problem.id, problem.detail),
             details: Vec::new(),
         }
+    }
+}
+
+/// How something weighs, in a word.
+#[must_use]
+pub const fn weight_word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Bad => "against",
+        Weight::Caution => "caution",
+        Weight::Good => "in favour",
+        Weight::Info => "noted",
     }
 }
 

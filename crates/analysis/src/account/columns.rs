@@ -11,6 +11,7 @@ use measure::catalogue::{self, COMMIT_LATENCY, Metric};
 use measure::run::{Row, Run};
 use measure::words::sanitize;
 use measure::workload::TPROC_C_NOTICE;
+use std::borrow::Cow;
 
 /// The columns that a view shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -338,24 +339,37 @@ fn usual_column(
     })
 }
 
-/// The rows of a run in the columns of study 003, as far as there are figures.
+/// The rows of a run in the columns of a view.
 #[must_use]
-pub fn rows(run: &Run) -> Section {
-    let grid = grid(run, &Columns::Study);
+pub fn rows(run: &Run, columns: &Columns) -> Section {
+    let grid = grid(run, columns);
     let heading = |column: &RowColumn| {
         let metric = catalogue::all().find(|metric| metric.key == column.key);
-        let (name, unit, meaning) = metric.map_or(("", "", ""), |metric| {
-            (metric.heading, unit_below(metric), metric.definition)
-        });
-        let role = match column.is_text {
-            true => ColumnRole::Label,
-            false => ColumnRole::Figure,
+        let group = column
+            .group
+            .first()
+            .and_then(|group| group.rsplit_once(" ("));
+        let (name, unit) = match (columns, group, metric) {
+            (_, Some((group, unit)), _) => {
+                let name = format!("{group} {}", column.heading);
+                (Cow::Owned(name), unit.trim_end_matches(')'))
+            }
+            (Columns::Study | Columns::Named(_), None, Some(metric)) => {
+                (Cow::Borrowed(metric.heading), unit_below(metric))
+            }
+            (_, None, _) => {
+                let one_line = column.heading.replace("\n/", "/").replace('\n', " ");
+                (Cow::Owned(one_line), "")
+            }
         };
         ColumnHeading {
-            name: name.into(),
+            name,
             unit,
-            meaning,
-            role,
+            meaning: metric.map_or("", |metric| metric.definition),
+            role: match column.is_text {
+                true => ColumnRole::Label,
+                false => ColumnRole::Figure,
+            },
         }
     };
     let cells = |at: usize| grid.columns.iter().map(move |of| of.cells[at].clone());
@@ -364,23 +378,18 @@ pub fn rows(run: &Run) -> Section {
         true => vec![Body::Text(
             "No row was completed: there are no figures to show.".to_owned(),
         )],
-        false => vec![Body::Table(AccountTable {
-            columns: grid.columns.iter().map(heading).collect(),
-            lines,
-        })],
+        false => {
+            let columns = grid.columns.iter().map(heading).collect();
+            let table = AccountTable { columns, lines };
+            vec![Body::Table(table), Body::Text(grid.units)]
+        }
     };
     if run.rows.iter().any(|row| row.tproc_c.is_some()) {
         body.push(Body::Text(TPROC_C_NOTICE.to_owned()));
     }
-    Section {
-        id: "rows".into(),
-        title: "Rows".to_owned(),
-        about: "One row for each workload and number of jobs, in the columns of study 003 and its \
-                units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file \
-                sync is the part of it that waits for the log."
-            .to_owned(),
-        body,
-    }
+    let about = "One row for each workload and number of jobs. Commit latency is measured for each \
+                 transaction; log file sync is the part of it that waits for the log.";
+    Section::of("rows", "Rows", about, body)
 }
 
 /// A metric's unit, where its heading doesn't carry it.

@@ -8,8 +8,8 @@ mod figures;
 pub use figures::{headline_table, level, line_name, of_run, rank, table, value};
 
 use super::{
-    AccountColumn, AccountTable, Body, ColumnHeading, Section, Shown, Statement, figure, imported,
-    label,
+    Account, AccountAnswer, AccountColumn, AccountFact, AccountTable, Body, ColumnHeading, Section,
+    Shown, Statement, figure, imported, label,
 };
 use figures::{busiest, cell, change_in_words, figures, headline, is_shown, metric_name};
 use measure::comparison::{
@@ -29,10 +29,74 @@ pub fn run_name(c: &Comparison, run: usize) -> &str {
     c.runs.get(run).map_or("?", |r| r.name.as_str())
 }
 
-/// All of a comparison, in the order of a reader: the answer first. Of `all` figures, or of those
-/// that decide or differ.
+/// All of a comparison: of `all` figures, or of those that decide or differ.
 #[must_use]
-pub fn comparison(c: &Comparison, all: bool) -> Vec<Section> {
+pub fn account(c: &Comparison, all: bool) -> Account {
+    let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
+    let mut origins: Vec<&str> = c.runs.iter().map(|r| r.origin.word()).collect();
+    origins.dedup();
+    let answer = match c.decisions.as_slice() {
+        [decision] if c.runs.len() <= FEW_RUNS => AccountAnswer {
+            words: decision.answer.clone(),
+            weight: weight(decision.outcome),
+            why: vec![format!("{} {}", decision.reason, decision.durability)],
+            ..AccountAnswer::default()
+        },
+        _ => AccountAnswer::default(),
+    };
+    Account {
+        question: names.join(" or "),
+        answer: AccountAnswer {
+            facts: facts(c),
+            doubts: doubts(c),
+            ..answer
+        },
+        sections: sections(c, all),
+        origin: origins.join(", "),
+        made: format!("{}, redolab {}", c.created, c.redolab_version),
+    }
+}
+
+/// What is compared.
+fn facts(c: &Comparison) -> Vec<AccountFact> {
+    const SHOWN: usize = 6;
+    let of = |(at, r): (usize, &ComparedRun)| {
+        let role = if at == 0 { "Base" } else { "Compared" };
+        let judged = r.judged_in_words();
+        let mut parts = vec![&r.target_path, &r.target_detail, &judged];
+        parts.retain(|part| !part.is_empty());
+        let parts: Vec<&str> = parts.into_iter().map(String::as_str).collect();
+        (role, r.name.clone(), parts.join(" · "))
+    };
+    c.runs.iter().enumerate().take(SHOWN).map(of).collect()
+}
+
+/// Why the figures may not mean what they seem to.
+fn doubts(c: &Comparison) -> Vec<(Statement, &'static str)> {
+    let doubt = |word: &str, claim: &str, section| {
+        let of = Statement {
+            weight: Weight::Caution,
+            word: word.to_owned(),
+            claim: format!("{}.", claim.trim_end_matches('.')),
+            ..Statement::default()
+        };
+        (of, section)
+    };
+    let notices = c.notices.iter().map(|n| doubt("note", n, "method"));
+    let problems = c
+        .runs
+        .iter()
+        .filter_map(|r| Some(doubt(&r.name, &r.problems.first()?.detail, "runs")));
+    let not = c.not_compared.iter().take(2);
+    let not = not.map(|n| {
+        let claim = format!("{}, {}", n.what, n.why);
+        doubt("not comparable", &claim, "not-compared")
+    });
+    notices.chain(problems).chain(not).collect()
+}
+
+/// Its sections, in the order of a reader: the answer first.
+fn sections(c: &Comparison, all: bool) -> Vec<Section> {
     let mut out = vec![Some(decision(c)), ranking(c)];
     let few = c.runs.len() <= FEW_RUNS;
     out.push(answers(c).filter(|_| all || few));
@@ -45,7 +109,7 @@ pub fn comparison(c: &Comparison, all: bool) -> Vec<Section> {
     out.into_iter().flatten().collect()
 }
 
-/// What was decided on each run, and what a reader has to know before any figure.
+/// What was decided on each run.
 #[must_use]
 pub fn decision(c: &Comparison) -> Section {
     let of = |decision: &measure::comparison::Decision| Statement {
@@ -59,14 +123,11 @@ pub fn decision(c: &Comparison) -> Section {
         details: vec![decision.durability.clone(), decision.reason.clone()],
         ..Statement::default()
     };
-    let notice = |notice: &String| Body::Text(format!("Note: {notice}"));
-    let mut body: Vec<Body> = c.notices.iter().map(notice).collect();
-    body.push(Body::Findings(c.decisions.iter().map(of).collect()));
+    let mut body = vec![Body::Findings(c.decisions.iter().map(of).collect())];
     if !c.has_pairs() {
         body.push(Body::Text("Nothing is comparable.".to_owned()));
     }
-    let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
-    Section::of("decision", names.join(" or "), "", body)
+    Section::of("decision", "Decision", "", body)
 }
 
 /// How an outcome weighs for a reader who looks for a winner.

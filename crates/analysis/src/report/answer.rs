@@ -10,6 +10,7 @@ use super::figure::{Figure, Numbers};
 use super::svg::{Anchor, Svg, width};
 use super::topic::Topic;
 use super::{figures, origin_tag};
+use crate::account::answer::capitalised;
 use crate::format;
 use crate::rows::{COMMITS, commit_wait_of, name_of, rows_of, sync_of, workloads};
 use measure::run::{Row, Run, WaitStats};
@@ -67,10 +68,7 @@ fn against_jobs(run: &Run, name: &str, rows: &[&Row]) -> Figure {
     let wait = wait_name(rows.first());
     let waits = percentiles(run, wait, rows);
     let rates = rates(run, rows);
-    let title = format!(
-        "{}, and commits per second: {name}",
-        super::first::capitalised(wait)
-    );
+    let title = format!("{}, and commits per second: {name}", capitalised(wait));
     let mut figure = Figure::of_chart(Topic::Answer, &waits, origin_tag(run), "");
     figure.how = format!(
         "Left: half of all commits waited less than p50, one in a hundred longer than p99. Right: where the line stops rising, more jobs only queue.{}",
@@ -255,10 +253,7 @@ fn one_row(run: &Run, row: &Row) -> Figure {
     };
     figure.how =
         "Left: each step to the right is ten times rarer; the last point is the longest wait. Right: commits per second, second by second.".to_owned();
-    figure.caption = format!(
-        "{} and commits per second: {name}",
-        super::first::capitalised(wait)
-    );
+    figure.caption = format!("{} and commits per second: {name}", capitalised(wait));
     figure.id = ID.to_owned();
     figure.is_wide = true;
     figure.table = numbers(&[row]);

@@ -7,8 +7,8 @@
 
 use super::figure::Figure;
 use super::links::Links;
+use super::reasons;
 use super::topic::Topic;
-use super::{judged, reasons};
 use crate::findings::{FindingAxis, axis};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
@@ -79,7 +79,7 @@ pub(super) fn ordered<'a>(
     figures: &[&Figure],
     sections: &[Topic],
 ) -> (Vec<&'a Finding>, Vec<Group>) {
-    let mut all = judged::findings(run);
+    let mut all = crate::account::findings::ordered(run);
     all.sort_by_key(|f| concern(f));
     let links = Links::of(&all, figures, sections);
     let mut keyed: Vec<(Concern, usize, &Finding)> = Vec::with_capacity(all.len());

@@ -14,9 +14,10 @@ use super::forest;
 use super::heat::{self, Strip};
 use super::page::{Page, Section};
 use super::topic::Topic;
-use super::{density, markdown, origin_class, repeat, section, winner};
+use super::{density, first, origin_class, repeat, section, winner};
 use crate::account::Body;
 use crate::account::comparison::{self as account, run_name};
+use crate::account::markdown::ticket;
 use crate::format;
 use measure::WaitEvent;
 use measure::comparison::{Comparison, Difference, Distribution};
@@ -47,16 +48,16 @@ pub fn html(c: &Comparison, held: &[Vec<ReportedRun<'_>>]) -> String {
     sections.extend(account::tables(c).into_iter().map(of));
     sections.push(account::not_compared(c).and_then(of));
     sections.extend([of(account::method(c)), repeat::command_of(&c.command)]);
-    let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
+    let whole = account::account(c, false);
     let page = Page {
-        title: format!("{}: {}", names.join(" or "), winner::answer(c, 1)),
-        header: winner::header(c, &tags(c)),
+        title: format!("{}: {}", whole.question, whole.answer.words),
+        header: first::header(&whole, &tags(c), &winner::below(c)),
         answer,
         run: None,
         beside: Vec::new(),
         main,
         sections: sections.into_iter().flatten().collect(),
-        markdown: markdown::comparison(c),
+        markdown: ticket(whole),
         footer: format!(
             "<footer>redolab {} · schema {} · {}. Ratios are the compared run over the base; an interval that contains 1 shows no difference. Percentiles come from merged histograms.</footer>\n",
             esc(&c.redolab_version),

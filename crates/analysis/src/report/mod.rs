@@ -25,12 +25,9 @@ mod forest;
 pub mod grid;
 mod heat;
 mod imported;
-mod judged;
 mod links;
 mod log_options;
-mod markdown;
 mod page;
-mod place;
 mod reasons;
 mod repeat;
 pub mod sample;
@@ -59,6 +56,7 @@ pub use data::ReportData;
 
 use crate::account::{self, columns::Columns};
 use escape::esc;
+use measure::judgement::Weight;
 use measure::run::{Origin, Run};
 use page::{Page, Section};
 
@@ -69,19 +67,6 @@ const MAX_ENTRIES: usize = 200;
 #[must_use]
 pub fn html(run: &Run, data: &ReportData) -> String {
     page(run, data).html()
-}
-
-/// The answer, figures and findings of a run as Markdown, for a ticket: its rows in `columns`, and
-/// where `verbose` also what findings record.
-#[must_use]
-pub fn markdown(run: &Run, columns: &Columns, verbose: bool) -> String {
-    markdown::of(run, columns, verbose)
-}
-
-/// A comparison as Markdown, for a ticket.
-#[must_use]
-pub fn comparison_markdown(comparison: &measure::comparison::Comparison) -> String {
-    markdown::comparison(comparison)
 }
 
 /// A figure of a run's report as an SVG file of its own.
@@ -101,9 +86,12 @@ pub fn figure(run: &Run, data: &ReportData, id: &str) -> Result<String, Vec<(Str
 }
 
 fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
+    let account = account::run(run, &Columns::Study, true);
+    let (title, tags) = (first::title(run, &account), origin_tag(run));
+    let header = first::header(&account, &tags, &tiles::html(run));
     let sections = match &run.imported {
         Some(evidence) => imported::sections(run, evidence, data),
-        None => measured(run, data),
+        None => measured(run, account.sections, data),
     };
     let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
     let answer = match &run.imported {
@@ -112,8 +100,8 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
     };
     let layers = target::layers(&run.target.stack);
     Page {
-        title: first::title(run),
-        header: first::header(run),
+        title,
+        header,
         answer,
         run: Some(run),
         beside: match layers.is_empty() {
@@ -122,43 +110,40 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
         },
         main: Vec::new(),
         sections,
-        markdown: markdown::of(run, &Columns::Usual, false),
+        markdown: account::markdown::ticket(account::run(run, &Columns::Usual, false)),
         footer: footer(run),
     }
 }
 
-fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
-    let of = |part| section::of(part, run);
-    vec![
-        target::scope(run),
-        target::stack(run),
-        account::floor(run).and_then(of),
-        account::placement(run).and_then(of),
-        account::probe(run).and_then(of),
-        account::members(run).and_then(of),
-        account::ring(run).and_then(of),
-        account::watched(run).and_then(of),
-        account::explained_latency(run).and_then(of),
-        of(account::rows(run)),
-        account::tproc_c(run).and_then(of),
-        account::bytes(run).and_then(of),
-        figures::load(run),
-        figures::percentiles(run),
-        density::section(run, data),
-        heat::section(run, data),
-        series::series(run),
-        figures::commit_path(run),
-        density::histograms(run, data),
-        scatter::section(run, data),
-        sweep::section(run, data),
-        account::waits(run).and_then(of),
-        account::workers(run).and_then(of),
-        account::slow_writes(run).and_then(of),
-        account::nodes(run).and_then(of),
-        account::validity(run).and_then(of),
-        target::environment(run),
-        repeat::command(run),
-    ]
+/// Sections of an account that the page has in another form: above its contents, and beside the
+/// figures that findings rest on.
+const ELSEWHERE: [&str; 3] = ["headline", "findings", "sizes"];
+
+/// The sections of the account, with the drawings behind the rows.
+fn measured(run: &Run, parts: Vec<account::Section>, data: &ReportData) -> Vec<Option<Section>> {
+    let mut out = vec![target::stack(run)];
+    for part in parts {
+        if ELSEWHERE.contains(&&*part.id) {
+            continue;
+        }
+        let is_of_rows = part.id == "rows";
+        out.push(section::of(part, run));
+        if is_of_rows {
+            out.extend([
+                figures::load(run),
+                figures::percentiles(run),
+                density::section(run, data),
+                heat::section(run, data),
+                series::series(run),
+                figures::commit_path(run),
+                density::histograms(run, data),
+                scatter::section(run, data),
+                sweep::section(run, data),
+            ]);
+        }
+    }
+    out.extend([target::environment(run), repeat::command(run)]);
+    out
 }
 
 fn footer(run: &Run) -> String {
@@ -189,6 +174,16 @@ fn origin_class(origin: Origin) -> String {
         Origin::Simulated | Origin::Imported => "tag loud",
     };
     format!("<span class=\"{class}\">{origin}</span>")
+}
+
+/// The class and the mark of what weighs so.
+const fn mark_of(weight: Weight) -> (&'static str, &'static str) {
+    match weight {
+        Weight::Bad => ("bad", "▲"),
+        Weight::Caution => ("caution", "◆"),
+        Weight::Good => ("good", "●"),
+        Weight::Info => ("info", "○"),
+    }
 }
 
 /// A list of at most [`MAX_ENTRIES`] of what `entry` makes, and how many more there are.

@@ -2,9 +2,11 @@
 
 use super::escape::esc;
 use super::links::Links;
+use super::mark_of;
 use crate::account::findings::claim;
+use crate::account::weight_word;
 use crate::format;
-use measure::judgement::{Finding, Weight};
+use measure::judgement::Finding;
 
 /// Most findings of a list: the rest is counted.
 const MAX_ENTRIES: usize = 60;
@@ -30,17 +32,9 @@ pub(super) fn list(
     )
 }
 
-fn weight_word(weight: Weight) -> (&'static str, &'static str) {
-    match weight {
-        Weight::Bad => ("bad", "▲ against"),
-        Weight::Caution => ("caution", "◆ caution"),
-        Weight::Good => ("good", "● in favour"),
-        Weight::Info => ("info", "○ noted"),
-    }
-}
-
 fn reason(f: &Finding, place: usize, links: &Links) -> String {
-    let (class, word) = weight_word(f.weight);
+    let (class, mark) = mark_of(f.weight);
+    let word = format!("{mark} {}", weight_word(f.weight));
     let numbers: Vec<String> = f
         .numbers
         .iter()

@@ -5,11 +5,10 @@
 
 use super::escape::bounded;
 use super::topic::Topic;
-use super::{Section, origin_tag};
+use super::{Section, mark_of, origin_tag};
 use crate::account::{self, AccountTable, Body, ColumnHeading, ColumnRole, Shown, Statement};
 use crate::format::count;
 use maud::{Markup, html};
-use measure::judgement::Weight;
 use measure::run::Run;
 
 /// Most lines of a table.
@@ -55,15 +54,10 @@ fn markup(part: &Body) -> Markup {
 }
 
 fn statement(of: &Statement) -> Markup {
-    let (class, mark) = match of.weight {
-        Weight::Bad => ("w bad", "▲"),
-        Weight::Caution => ("w caution", "◆"),
-        Weight::Good => ("w good", "●"),
-        Weight::Info => ("w info", "○"),
-    };
+    let (class, mark) = mark_of(of.weight);
     let details = of.details.iter().filter(|detail| !detail.is_empty());
     html! { li {
-        span class=(class) { (mark) " " (bounded(&of.word)) }
+        span class={ "w " (class) } { (mark) " " (bounded(&of.word)) }
         div { p.c { (bounded(&of.claim)) } @for detail in details { p.d { (bounded(detail)) } } }
     } }
 }

@@ -4,8 +4,8 @@ use super::escape::esc;
 use super::log_options::log_options;
 use super::topic::Topic;
 use super::{Section, entries, pairs};
+use crate::account::place::{engine, kind, log_files};
 use crate::account::stack::{layer_facts, layer_name};
-use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
     DatabaseFacts, RedoCalibration, RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo,
@@ -118,35 +118,9 @@ fn calibrations(server: &DatabaseFacts) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-pub(super) fn engine(log: &RedoLogFacts) -> Option<String> {
-    let depth = match log.io_depth {
-        None | Some(0 | 1) => String::new(),
-        Some(n) => format!(", {n} batches in flight at most"),
-    };
-    log.io.as_ref().map(|io| format!("{io}{depth}"))
-}
-
-pub(super) fn log_files(t: &RedoLogFacts) -> Option<String> {
-    (t.log_groups > 0).then(|| {
-        format!(
-            "{} of {}",
-            format::plural(u64::from(t.log_groups), "group"),
-            format::bytes(t.log_file_bytes)
-        )
-    })
-}
-
 fn log_buffer(log: &RedoLogFacts) -> Option<String> {
     let pages = if log.huge_pages { ", huge pages" } else { "" };
     nonzero(log.log_buffer_bytes).map(|b| b + pages)
-}
-
-pub(super) fn kind(layer: &Layer) -> &'static str {
-    match layer.kind {
-        LayerKind::Luks => "encryption (LUKS)",
-        LayerKind::Disk => describe(layer),
-        other => other.words(),
-    }
 }
 
 fn layer(l: &Layer, depth: usize) -> String {
@@ -247,20 +221,4 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Environment))
-}
-
-/// What the verdict does not cover.
-pub(super) fn scope(run: &Run) -> Option<Section> {
-    let not = &run.verdict.as_ref()?.scope.not_judged;
-    let list = entries(not, |n| format!("<li>{}</li>", esc(n)));
-    let list = match not.is_empty() {
-        true => String::new(),
-        false => format!("<ul class=\"cols\">{list}</ul>"),
-    };
-    Section::html(
-        "not-judged",
-        "Not judged",
-        "What this verdict does not cover.",
-        list,
-    )
 }

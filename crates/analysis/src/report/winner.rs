@@ -3,10 +3,7 @@
 //! Invariant: nothing is computed here but which figures are shown; who wins is decided in
 //! [`crate::compare::decision`].
 
-use super::escape::esc;
 use super::figure::Figure;
-use super::first::facts_html;
-use super::judged::tone;
 use super::topic::Topic;
 use super::{forest, section};
 use crate::account::Body;
@@ -16,96 +13,13 @@ use measure::comparison::{Comparison, Difference};
 /// Lines of the first figure.
 const SHOWN: usize = 10;
 
-/// The answer in a few words.
-pub(super) fn answer(c: &Comparison, run: usize) -> &str {
-    c.decision(run).map_or("Not decided", |d| d.answer.as_str())
-}
-
-pub(super) fn header(c: &Comparison, tags: &str) -> String {
-    let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
+/// What stands below the answer: the ranking of many runs, the figures of two that decide.
+pub(super) fn below(c: &Comparison) -> String {
     // The load that the runs are ranked at is in its title.
     let titled = |of: crate::account::Section| [vec![Body::Text(of.title)], of.body].concat();
     let ranking = account::ranking(c).map(titled);
     let one = || account::headline_table(c, 1).map(|of| vec![Body::Table(of)]);
-    let body = ranking.or_else(one).unwrap_or_default();
-    format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{tags} · {} · redolab {}</p>\n{}{}{}{}</header>\n",
-        names.join(" or "),
-        esc(&c.created),
-        esc(&c.redolab_version),
-        facts_html(&facts(c)),
-        banner(c),
-        doubts(c),
-        section::markup_of(&body),
-    )
-}
-
-fn facts(c: &Comparison) -> Vec<(&'static str, String, String)> {
-    let each = c.runs.iter().enumerate().take(6);
-    each.map(|(i, r)| {
-        let role = if i == 0 { "Base" } else { "Compared" };
-        let place = [&r.target_path, &r.target_detail];
-        let place = place.iter().filter(|p| !p.is_empty());
-        let judged = r.judged_in_words();
-        let place: Vec<&str> = place.map(|p| p.as_str()).chain([judged.as_str()]).collect();
-        (role, r.name.clone(), place.join(" · "))
-    })
-    .collect()
-}
-
-/// Who wins; of more than two runs, who of the first ones.
-fn banner(c: &Comparison) -> String {
-    let decision = match (c.runs.len(), c.decisions.as_slice()) {
-        (0..=2, [decision]) => decision,
-        _ => return String::new(),
-    };
-    format!(
-        "<div class=\"banner {}\"><p class=\"a\">{}</p><p class=\"s\">{} {}</p></div>\n",
-        tone(account::weight(decision.outcome)),
-        esc(&decision.answer),
-        esc(&decision.reason),
-        esc(&decision.durability),
-    )
-}
-
-/// Doubts that are in sight at once: with more, the drawing ends below the first screen.
-const DOUBTS: usize = 2;
-
-/// Why the figures may not mean what they seem to; those behind the first ones unfold.
-fn doubts(c: &Comparison) -> String {
-    let mut lines: Vec<String> = c.notices.iter().map(|n| esc(n)).collect();
-    let problems = c.runs.iter().filter_map(|r| Some((r, r.problems.first()?)));
-    lines.extend(problems.map(|(r, p)| {
-        format!(
-            "{}: {}. <a href=\"#runs\">Runs</a>",
-            esc(&r.name),
-            esc(p.detail.trim_end_matches('.'))
-        )
-    }));
-    let not = c.not_compared.iter().take(2);
-    lines.extend(not.map(|n| {
-        format!(
-            "Not comparable: {}, {}. <a href=\"#not-compared\">All</a>",
-            esc(&n.what),
-            esc(n.why.trim_end_matches('.'))
-        )
-    }));
-    let warn = |lines: &[String]| -> String {
-        let lines = lines.iter();
-        lines
-            .map(|line| format!("<p class=\"warn\">{line}</p>\n"))
-            .collect()
-    };
-    let (shown, others) = lines.split_at(DOUBTS.min(lines.len()));
-    match others {
-        [] | [_] => warn(&lines),
-        _ => format!(
-            "{}<details class=\"doubts\"><summary>{} more of these</summary>\n{}</details>\n",
-            warn(shown),
-            others.len(),
-            warn(others)
-        ),
-    }
+    section::markup_of(&ranking.or_else(one).unwrap_or_default())
 }
 
 /// The differences that are drawn first: throughput and p99 of the rows, then what differs most.

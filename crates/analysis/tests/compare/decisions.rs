@@ -75,7 +75,7 @@ fn what_loses_commits_never_wins_over_what_is_not_known_to() {
         assert!(decision.durability.starts_with(&both), "{decision:?}");
         let neither = decision.durability.contains("Neither keeps");
         assert_eq!(neither, slow.loses_commits() && fast.loses_commits());
-        let markdown = analysis::report::comparison_markdown(&c);
+        let markdown = analysis::account::markdown::comparison(&c, false);
         assert_eq!(markdown.contains("b wins"), wins, "{markdown}");
         assert!(markdown.contains(&both), "{markdown}");
         let html = analysis::report::compare::html(&c, &[]);
@@ -126,7 +126,7 @@ fn an_interval_of_gain_and_harm_cannot_tell() {
     assert_eq!(c.decisions[0].answer, "Cannot tell");
     assert!(d.sentence.starts_with("cannot tell: "), "{}", d.sentence);
     let html = analysis::report::compare::html(&c, &[]);
-    for text in [&analysis::report::comparison_markdown(&c), &html] {
+    for text in [&analysis::account::markdown::comparison(&c, false), &html] {
         assert!(text.contains("Cannot tell") && !text.contains("No difference found"));
     }
 }

@@ -703,20 +703,20 @@ fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
     let want = "a, b and c are on the same device (vda): a difference between them is not a \
                 difference between devices.";
     assert_eq!(found.notices, [want]);
-    let markdown = analysis::report::comparison_markdown(&found);
+    let markdown = analysis::account::markdown::comparison(&found, false);
     let decided = " against a: No interval, so nothing can be decided.";
     assert!(markdown.contains("too short for one"), "{markdown}");
     let mut documents = sides.clone();
     documents
         .iter_mut()
         .for_each(|s| s.run.origin = Origin::Imported);
-    let told = analysis::report::comparison_markdown(&compare(&documents));
+    let told = analysis::account::markdown::comparison(&compare(&documents), false);
     assert!(
         told.contains("no interval is known of published") && !told.contains("too short"),
         "{told}"
     );
     assert_eq!(markdown.matches(decided).count(), 2, "{markdown}");
-    assert!(markdown.contains("Note: a, b and c"), "{markdown}");
+    assert!(markdown.contains("note: a, b and c"), "{markdown}");
     // Before and after a change of one directory, on another host, and on a disk without a number.
     let mut unknown = side_on("b", "db1", "/u02");
     unknown.run.target.stack.layers[0].dev = None;

@@ -2,6 +2,7 @@
 
 use super::fixture::{data_of, evidence_of, judged, page, payloads, row, run_of};
 use analysis::account::columns::Columns;
+use analysis::account::markdown;
 use analysis::report;
 use measure::run::Run;
 
@@ -123,21 +124,21 @@ fn evidence_begins_with_its_diagnosis() {
 
 #[test]
 fn markdown_has_the_answer_and_no_text_becomes_markup() {
-    let text = report::markdown(&standard(), &Columns::Usual, false);
+    let text = markdown::run(&standard(), &Columns::Usual, false);
     for part in [
         "live on db1? NO",
         "| LGWR-LAT1 | 8 |",
         "- Host: db1",
-        "**Decide**",
-        "INVALID",
+        "**Findings**",
+        "**INVALID: do not use these figures.**",
     ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
-    let lines = report::markdown(&judged(run_of("plain")), &Columns::Usual, false)
+    let lines = markdown::run(&judged(run_of("plain")), &Columns::Usual, false)
         .lines()
         .count();
     for payload in payloads() {
-        let text = report::markdown(&judged(run_of(&payload)), &Columns::Usual, false);
+        let text = markdown::run(&judged(run_of(&payload)), &Columns::Usual, false);
         assert_eq!(text.lines().count(), lines, "{payload:?}");
         let bytes = text.as_bytes();
         let is_bare = |c: u8| {

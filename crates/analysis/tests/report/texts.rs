@@ -242,15 +242,12 @@ fn no_text_of_a_run_becomes_structure_wherever_it_is() {
 #[test]
 fn notes_of_the_user_are_on_the_first_screen() {
     let mut run = everywhere();
-    let markdown = report::markdown(&run, &Columns::Usual, false);
-    assert!(
-        markdown.contains("- Label: x\n- Tags: price=x\n"),
-        "{markdown}"
-    );
+    let markdown = analysis::account::markdown::run(&run, &Columns::Usual, false);
+    assert!(markdown.contains("- Label: x (price=x)\n"), "{markdown}");
     assert_eq!(markdown.matches("Label:").count(), 1);
     assert!(report::html(&run, &data_of(&run)).contains("<dt>Label</dt>"));
     run.notes = RunNotes::default();
-    assert!(!report::markdown(&run, &Columns::Usual, false).contains("Label"));
+    assert!(!analysis::account::markdown::run(&run, &Columns::Usual, false).contains("Label"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ const NOBODY: &str = "nobody";
 
 /// An account without privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct ServerAccount {
     /// Its name.
     pub name: String,
     /// Its user id.
@@ -20,13 +20,13 @@ pub struct Account {
     pub gid: u32,
 }
 
-impl Account {
+impl ServerAccount {
     /// The account that is to run a server: `None`, which means the user's own, unless that is
     /// root; then the one called `usual`, if it exists, or else nobody.
     ///
     /// # Errors
     /// Root, and neither account exists.
-    pub fn for_server(usual: &str) -> Result<Option<Account>, ManagedError> {
+    pub fn for_server(usual: &str) -> Result<Option<ServerAccount>, ManagedError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
@@ -34,7 +34,7 @@ impl Account {
         let list = list.map_err(ManagedError::system(ACCOUNTS))?;
         [usual, NOBODY]
             .iter()
-            .find_map(|name| Account::in_list(&list, name))
+            .find_map(|name| ServerAccount::in_list(&list, name))
             .map(Some)
             .ok_or_else(|| {
                 ManagedError::Unusable(format!(
@@ -45,13 +45,13 @@ impl Account {
     }
 
     /// The account with that name in a list as `/etc/passwd` has it, unless it is root.
-    fn in_list(list: &str, name: &str) -> Option<Account> {
+    fn in_list(list: &str, name: &str) -> Option<ServerAccount> {
         let line = list
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         let mut fields = line.split(':').skip(1);
         let (uid, gid) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        (uid != 0).then(|| Account {
+        (uid != 0).then(|| ServerAccount {
             name: name.to_owned(),
             uid,
             gid,
@@ -67,10 +67,10 @@ mod tests {
     fn an_account_is_found_by_its_whole_name_and_root_is_none() {
         let list = "root:x:0:0:root:/root:/bin/sh\npostgresql:x:7:8::/:\npostgres:x:103:110::/:\n\
                     toor:x:0:0::/:\nbad:x:a:b::/:\n";
-        let found = Account::in_list(list, "postgres").expect("it is there");
+        let found = ServerAccount::in_list(list, "postgres").expect("it is there");
         assert_eq!((found.uid, found.gid), (103, 110));
         for name in ["root", "toor", "bad", "post", "x"] {
-            assert_eq!(Account::in_list(list, name), None, "{name}");
+            assert_eq!(ServerAccount::in_list(list, name), None, "{name}");
         }
     }
 }

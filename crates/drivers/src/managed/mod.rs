@@ -22,7 +22,7 @@ mod settings;
 mod spawn;
 mod standing;
 
-pub use account::Account;
+pub use account::ServerAccount;
 pub use order::ServerOrder;
 pub use process::{GuardProgram, GuardedProcess};
 

@@ -7,7 +7,7 @@
 //! did not make. Paths are for the programs of the server, which nobody can lead elsewhere
 //! ([`standing`]).
 
-use super::{Account, GuardProgram, GuardedProcess, ManagedError, ServerOrder, standing};
+use super::{GuardProgram, GuardedProcess, ManagedError, ServerAccount, ServerOrder, standing};
 use device::file::Directory;
 use measure::driver::{HeldFolder, ManagedFolders};
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ pub(crate) struct ServerPlaces {
     pub(crate) data: Directory,
     log: Directory,
     output: File,
-    account: Option<Account>,
+    account: Option<ServerAccount>,
 }
 
 impl ServerPlaces {
@@ -51,7 +51,7 @@ impl ServerPlaces {
     /// can exchange.
     pub(crate) fn make(
         folders: &ManagedFolders,
-        account: Option<Account>,
+        account: Option<ServerAccount>,
     ) -> Result<ServerPlaces, ManagedError> {
         let open = |folder: &HeldFolder| Directory::of(folder.held.clone(), folder.path.clone());
         let (data, log) = (open(&folders.data), open(&folders.log));
@@ -75,7 +75,7 @@ impl ServerPlaces {
         data: Directory,
         log: Directory,
         [cluster, wal, output]: [&str; 3],
-        account: Option<Account>,
+        account: Option<ServerAccount>,
     ) -> Result<ServerPlaces, ManagedError> {
         let make = |outer: &Directory, name| {
             let made = outer.make_folder(name).and_then(|inner| {
@@ -128,7 +128,7 @@ impl ServerPlaces {
 
     /// User and group of the server's files; `None` for those of redolab.
     pub(crate) fn owner(&self) -> Option<(u32, u32)> {
-        let ids = |account: &Account| (account.uid, account.gid);
+        let ids = |account: &ServerAccount| (account.uid, account.gid);
         self.account.as_ref().map(ids)
     }
 }
@@ -138,7 +138,11 @@ fn shown(outer: &Directory, name: &str) -> String {
 }
 
 /// Lets the server's account enter `outer`, and own `inner`.
-fn hand_over(outer: &Directory, inner: &Directory, account: Option<&Account>) -> io::Result<()> {
+fn hand_over(
+    outer: &Directory,
+    inner: &Directory,
+    account: Option<&ServerAccount>,
+) -> io::Result<()> {
     inner.set_mode(0o700)?;
     let Some(account) = account else {
         return Ok(());

@@ -4,7 +4,7 @@
 //! Invariant: the way is walked upwards from the directory that is held, and then its path has to
 //! lead to it: what was found cannot change after that, but by those who are trusted.
 
-use super::{Account, ManagedError};
+use super::{ManagedError, ServerAccount};
 use device::file::Directory;
 use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ const DEPTH_MAX: u32 = 4096;
 struct Trusted<'a> {
     uid: u32,
     gid: u32,
-    account: Option<&'a Account>,
+    account: Option<&'a ServerAccount>,
 }
 
 /// Refuses `outer`, a directory in a work folder, where somebody else could exchange a directory on
@@ -28,7 +28,10 @@ struct Trusted<'a> {
 ///
 /// # Errors
 /// The first such directory, with what to do; or of the system.
-pub(super) fn check(outer: &Directory, account: Option<&Account>) -> Result<(), ManagedError> {
+pub(super) fn check(
+    outer: &Directory,
+    account: Option<&ServerAccount>,
+) -> Result<(), ManagedError> {
     let trusted = Trusted {
         uid: account.map_or_else(|| rustix::process::geteuid().as_raw(), |a| a.uid),
         gid: account.map_or_else(|| rustix::process::getegid().as_raw(), |a| a.gid),
@@ -111,7 +114,7 @@ fn has_access_list(at: &Directory) -> bool {
 
 /// Whether an account that is neither the owner nor of the group may enter a folder, or is one of
 /// these.
-fn is_open_to(found: &Stat, account: &Account) -> bool {
+fn is_open_to(found: &Stat, account: &ServerAccount) -> bool {
     let bit = if found.st_uid == account.uid {
         0o100
     } else if found.st_gid == account.gid {

@@ -14,7 +14,7 @@ use super::session;
 use super::{Login, MariadbEnvironment, Server, ServerHandle};
 use crate::client::SocketError;
 use crate::managed::{
-    Account, EndSignals, GuardProgram, ManagedError, OwnServer, ServerOrder, ServerPlaces,
+    EndSignals, GuardProgram, ManagedError, OwnServer, ServerAccount, ServerOrder, ServerPlaces,
     await_ready, check_interrupted, fill, merged, refuse_reserved,
 };
 use measure::driver::{DriverError, ManagedFolders, ManagedKind, ManagedPlan, OpenedTarget};
@@ -188,7 +188,7 @@ pub fn start(
         )));
     }
     let programs = programs::find(plan.programs.as_deref())?;
-    let account = Account::for_server(ACCOUNT)?;
+    let account = ServerAccount::for_server(ACCOUNT)?;
     let places = ServerPlaces::make(folders, account)?;
     initialise(&places, &programs, plan, guard)?;
     check_interrupted(plan, "a server was made")?;

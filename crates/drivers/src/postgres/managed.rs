@@ -12,8 +12,8 @@ use super::url::{Address, Host};
 use super::{ClientEnvironment, Server};
 use crate::client::SocketError;
 use crate::managed::{
-    Account, GuardProgram, ManagedError, OwnServer, ServerPlaces, await_ready, check_interrupted,
-    refuse_reserved,
+    GuardProgram, ManagedError, OwnServer, ServerAccount, ServerPlaces, await_ready,
+    check_interrupted, refuse_reserved,
 };
 use measure::driver::{DriverError, ManagedFolders, ManagedKind, ManagedPlan, OpenedTarget};
 use std::ffi::OsString;
@@ -90,7 +90,7 @@ pub fn start(
 ) -> Result<Server, DriverError> {
     refuse_reserved(&plan.settings, &RESERVED, canonical)?;
     let programs = programs::directory(plan.programs.as_deref())?;
-    let account = Account::for_server(ACCOUNT)?;
+    let account = ServerAccount::for_server(ACCOUNT)?;
     let count = standbys::wanted(plan)?;
     standbys::round_trip(plan)?;
     let places = ServerPlaces::make(folders, account)?;

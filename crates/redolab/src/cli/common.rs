@@ -13,9 +13,10 @@ use crate::experiment::plan::MeasurementPlan;
 use crate::output::file::{self, Audience, Inputs};
 use crate::output::lines::tell;
 use crate::output::overview::View;
-use crate::output::{csv, json, markdown, progress, table};
+use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use analysis::account::columns::Columns;
+use analysis::account::markdown;
 use clap::{Args, ValueEnum};
 use measure::run::Run;
 use measure::units::parse_bytes;
@@ -185,7 +186,7 @@ impl OutputArgs {
             Format::Json => json::write(run, &mut bytes),
             Format::Csv => csv::write_columns(&[run], self.view().columns, &mut bytes),
             Format::Markdown => {
-                let text = markdown::text(run, self.view());
+                let text = markdown::run(run, self.view().columns, self.verbose);
                 bytes.write_all(text.as_bytes())
             }
             Format::FioJson | Format::Openmetrics => {

@@ -21,6 +21,7 @@ use crate::output::r_format::TestDigits;
 use crate::output::{comparison, report, table};
 use crate::signals;
 use crate::store::{Store, now_rfc3339};
+use analysis::account::markdown;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
 use clap::{Args, ValueEnum};
@@ -425,7 +426,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             written.map_err(|e| failed(e.to_string()))?;
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Format::Markdown => bytes = analysis::report::comparison_markdown(found).into_bytes(),
+        Format::Markdown => bytes = markdown::comparison(found, output.verbose).into_bytes(),
         Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
             let style = style(args);

@@ -8,7 +8,7 @@ use crate::experiment::conduct_explained;
 use crate::experiment::plan::{ExperimentPlan, ExplainPlan, LogPlan, MeasurementPlan};
 use crate::experiment::row::Spec;
 use crate::observe::machine;
-use crate::output::{section, table, verdict};
+use crate::output::{section, table};
 use analysis::account;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -131,9 +131,12 @@ fn jobs(args: &CheckArgs) -> Result<u32, CommandError> {
 
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = format!("{}\n", table::caption(run));
-    let sections = [account::explained_latency(run), account::slow_writes(run)];
+    let sections = [
+        account::explained_latency(run),
+        account::slow_writes(run),
+        account::findings::section(run, verbose),
+    ];
     out.push_str(&format!("\n{}", section::texts(sections, style, verbose)));
-    out.push_str(&format!("\n{}", verdict::findings(run, style, verbose)));
     out.push_str(&places(run));
     out
 }

@@ -15,6 +15,7 @@ use crate::intake::run;
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::lines::tell;
+use crate::output::overview;
 use crate::output::table::Style;
 use crate::store::Store;
 use crate::{input, signals, standard_error};
@@ -381,7 +382,7 @@ fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
     if args.csv {
         if !args.output.quiet {
             let style = Style::of(std::io::stderr());
-            let text = imported::text(run, style, args.output.verbose);
+            let text = overview::text(run, args.output.view(), style);
             standard_error::write(&style.fitted(text));
         }
         return Ok(());
@@ -395,6 +396,6 @@ fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
         }
         _ => args
             .output
-            .emit_run(run, |style| imported::text(run, style, args.output.verbose)),
+            .emit_run(run, |style| overview::text(run, args.output.view(), style)),
     }
 }

@@ -7,7 +7,7 @@ use super::values;
 use super::{CommandError, ended};
 use crate::experiment::conduct;
 use crate::experiment::plan::{ExperimentPlan, FloorExtent, FloorPlan, MeasurementPlan};
-use crate::output::{section, table, verdict};
+use crate::output::{section, table};
 use analysis::account;
 use clap::Args;
 use measure::Nanos;
@@ -56,10 +56,13 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     };
     let verbose = args.output.verbose;
     args.output.emit_run(&run, |style| {
-        let shown = verdict::findings(&run, style, verbose);
-        let sections = [account::floor(&run), account::placement(&run)];
+        let sections = [
+            account::floor(&run),
+            account::placement(&run),
+            account::findings::section(&run, verbose),
+        ];
         let sections = section::texts(sections, style, verbose);
-        format!("{}\n\n{sections}\n{shown}", table::caption(&run))
+        format!("{}\n\n{sections}", table::caption(&run))
     })?;
     Ok(ended(&run, true))
 }

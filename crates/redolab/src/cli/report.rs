@@ -12,6 +12,7 @@ use crate::output::file::{self, Inputs};
 use crate::output::lines::tell;
 use crate::output::report;
 use analysis::account::columns::Columns;
+use analysis::account::markdown;
 use clap::{Args, ValueEnum};
 use measure::words::sanitize;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     };
     let (mut run, complete) = store.load_any(&id)?;
     if matches!(kind, ReportKind::Markdown) && args.output.is_none() {
-        print(analysis::report::markdown(&run, &Columns::Usual, false).as_bytes())?;
+        print(markdown::run(&run, &Columns::Usual, false).as_bytes())?;
         return Ok(ended(&run, complete));
     }
     let path = args
@@ -90,7 +91,7 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     file::check(&path, &inputs)?;
     let text = match &kind {
         ReportKind::Page => report::html(&store, &mut run),
-        ReportKind::Markdown => analysis::report::markdown(&run, &Columns::Usual, false),
+        ReportKind::Markdown => markdown::run(&run, &Columns::Usual, false),
         ReportKind::Figure(figure) => {
             report::figure(&store, &mut run, figure).map_err(|known| no_figure(figure, &known))?
         }

@@ -4,6 +4,7 @@ use super::common::{OutputArgs, ViewArgs};
 use super::stored::StoreArgs;
 use super::{CommandError, ended, notes};
 use crate::output::lines::tell;
+use crate::output::overview;
 use crate::output::stored::{self, Listing};
 use crate::store::Store;
 use clap::{Args, Subcommand};
@@ -80,7 +81,7 @@ fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, Comman
     let id = store.resolve(id)?;
     let (run, complete) = store.load_any(&id)?;
     output.emit_stored(store, &run, |style| {
-        stored::tables(&run, output.view(), style)
+        overview::text(&run, output.view(), style)
     })?;
     Ok(ended(&run, complete))
 }

@@ -12,6 +12,5 @@ use measure::comparison::Comparison;
 /// The comparison as text; every metric when `verbose`.
 #[must_use]
 pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
-    let sections = comparison::comparison(c, verbose).into_iter().map(Some);
-    section::texts(sections, style, verbose)
+    section::account(&comparison::account(c, verbose), style, verbose)
 }

@@ -6,91 +6,76 @@
 
 use super::lines::{LINE_MAX, wrap};
 use super::table::{Style, caption, which};
-use analysis::envelope::Envelope;
-use analysis::verdict::needed;
-use measure::judgement::{Answer, Verdict};
+use analysis::account::answer::{DURABILITY, NEED, PERFORMANCE, SCOPE};
+use analysis::account::run::NO_NEED;
+use analysis::account::{Account, Statement};
+use measure::judgement::Weight;
 use measure::run::Run;
 use measure::words::sanitize;
 
 /// Lines for the reason of the verdict at most; the findings have it whole.
 const WHY_LINES: usize = 2;
 
-/// Why, without the figures: the summary is one sentence for a ticket; here its figures have a line
-/// of their own.
-fn why(verdict: &Verdict, sentence: &str) -> String {
-    let parts = [
-        format!(" Doubtful figures: {sentence}."),
-        // As earlier versions worded it.
-        format!(" In doubt: {sentence}."),
-        format!("; {sentence}"),
-    ];
-    let whole = verdict.summary.clone();
-    parts.iter().fold(whole, |why, part| why.replace(part, ""))
-}
-
-/// The first lines.
+/// The first lines of the account of `run`.
 #[must_use]
-pub fn head(run: &Run, style: Style) -> String {
-    let Some(verdict) = &run.verdict else {
-        return format!("{}\n", caption(run));
-    };
+pub fn head(account: &Account, run: &Run, style: Style) -> String {
+    let answer = &account.answer;
     let width = style.width.min(LINE_MAX);
-    let scope = if verdict.scope.watched {
-        "   scope: watched"
-    } else {
-        ""
+    let judged = answer.axis(DURABILITY).zip(answer.axis(PERFORMANCE));
+    let Some((durability, performance)) = judged else {
+        let mut out = format!("{}\n", caption(run));
+        if run.imported.is_some() {
+            wrap(&mut out, "", &answer.words, width);
+        }
+        return out;
     };
+    let scope = answer.axis(SCOPE);
+    let scope = scope.map_or_else(String::new, |scope| format!("   scope: {scope}"));
     let mut out = format!(
-        "Verdict: {}   durability: {}   performance: {}{scope}\n",
-        verdict.answer.word().to_uppercase(),
-        verdict.durability_in_words(),
-        verdict.performance,
+        "Verdict: {}   durability: {durability}   performance: {performance}{scope}\n",
+        answer.words.to_uppercase(),
     );
     if out.chars().count() > width + 1 {
         out = out.replacen("   performance: ", "\n  performance: ", 1);
     }
-    let figures = Envelope::of(run);
-    let sentence = figures.sentence();
-    out.push_str(&clipped(&why(verdict, &sentence), width));
-    if figures != Envelope::default() && run.validity.valid {
-        let doubt = match verdict.answer == Answer::Undetermined {
-            true => " (doubtful)",
-            false => "",
-        };
-        let measured = format!("Measured{doubt}: {}", sentence.replace("up to ", ""));
-        wrap(&mut out, "  ", &measured, width);
+    let mut why = answer.why.iter();
+    out.extend(why.next().map(|why| clipped(why, width)));
+    why.for_each(|why| wrap(&mut out, "  ", why, width));
+    let need = answer.axis(NEED).filter(|need| *need != NO_NEED);
+    if let Some(need) = need {
+        wrap(&mut out, "  ", &format!("Need: {need}"), width);
     }
-    let need = needed(&run.need);
-    if !need.is_empty() {
-        wrap(&mut out, "  ", &format!("Need: {}", need.join(", ")), width);
-    }
-    if !run.validity.valid {
+    if answer.is_wrong() {
         return format!("{out}{}\n", caption(run));
     }
     wrap(&mut out, "", &which(run), width);
     if !run.notes.tags.is_empty() {
         wrap(&mut out, "  ", &run.notes.tags_in_words(), width);
     }
-    if let Some(doubts) = doubts(run) {
-        wrap(&mut out, "  ", &doubts, width);
-    }
-    for line in &run.validity.shortened {
-        let line = format!("not all was measured: {}", sanitize::line(line));
-        wrap(&mut out, "  ", &line, width);
-    }
-    out
-}
-
-/// The problems of a run that is not invalid, which the findings explain.
-fn doubts(run: &Run) -> Option<String> {
-    let mut doubts: Vec<String> = Vec::new();
-    for problem in &run.validity.problems {
-        let id = sanitize::line(&problem.id);
-        if !doubts.contains(&id) {
-            doubts.push(id);
+    let (notes, doubts): (Vec<&Statement>, Vec<&Statement>) = answer
+        .doubts
+        .iter()
+        .map(|(of, _)| of)
+        .partition(|of| of.weight == Weight::Info);
+    let mut names: Vec<&str> = Vec::new();
+    for name in doubts.iter().filter_map(|of| of.claim.split(": ").next()) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    (!doubts.is_empty()).then(|| format!("doubtful: {}", doubts.join(", ")))
+    if !names.is_empty() {
+        let names = sanitize::line(&names.join(", "));
+        wrap(&mut out, "  ", &format!("doubtful: {names}"), width);
+    }
+    for note in notes {
+        wrap(
+            &mut out,
+            "  ",
+            &format!("{}: {}", note.word, note.claim),
+            width,
+        );
+    }
+    out
 }
 
 /// A reason of a few lines; what is cut ends with an ellipsis.
@@ -118,7 +103,17 @@ mod tests {
     use super::*;
     use crate::output::lines;
     use crate::output::table::tests::run;
-    use measure::judgement::{Durability, Performance, Scope};
+    use analysis::account::{self, columns::Columns};
+    use analysis::envelope::Envelope;
+    use measure::judgement::{Answer, Durability, Performance, Scope, Verdict};
+
+    fn head_of(run: &Run) -> String {
+        let style = Style {
+            width: 80,
+            frame: true,
+        };
+        head(&account::run(run, &Columns::Usual, false), run, style)
+    }
 
     fn judged(summary: &str, answer: Answer) -> Run {
         let mut run = run();
@@ -155,13 +150,7 @@ mod tests {
             ),
         ] {
             run.verdict = judged(&summary, answer).verdict;
-            let text = head(
-                &run,
-                Style {
-                    width: 80,
-                    frame: true,
-                },
-            );
+            let text = head_of(&run);
             assert!(text.lines().count() <= 5, "{text}");
             assert!(text.lines().all(|l| lines::width(l) <= 80), "{text}");
             assert!(text.starts_with("Verdict: "), "{text}");
@@ -183,15 +172,11 @@ mod tests {
     fn an_invalid_run_has_no_envelope_and_a_doubtful_one_names_its_doubts() {
         let mut run = judged("Undetermined: EIO.", Answer::Undetermined);
         run.validity.add("max_write", false, "it ended early");
-        let style = Style {
-            width: 80,
-            frame: true,
-        };
-        assert!(head(&run, style).contains("doubtful: max_write"));
+        assert!(head_of(&run).contains("doubtful: max_write"));
         run.validity.shortened.push("a row ended early".to_owned());
-        assert!(head(&run, style).contains("a row ended early"));
+        assert!(head_of(&run).contains("a row ended early"));
         run.validity.add("io_error", true, "EIO on a write");
-        let text = head(&run, style);
+        let text = head_of(&run);
         for must in [
             "INVALID",
             "invalid: io_error: EIO on a write",

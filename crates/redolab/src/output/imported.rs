@@ -1,24 +1,12 @@
-//! What was read from evidence, for people and for spreadsheets.
+//! What was read from evidence, for spreadsheets.
 //!
-//! Every text here came from a file of somebody else: it is made harmless by [`section`] before a
-//! terminal sees it and passes [`super::csv::safe`] before a spreadsheet does.
+//! Every text here came from a file of somebody else: it passes [`super::csv::safe`].
 
 use super::csv::safe;
-use super::section;
-use super::table::{self, Style};
 use analysis::account::findings::weight_word;
-use analysis::account::imported::evidence;
 use measure::imported::Cell;
 use measure::run::Run;
 use std::io::{self, Write};
-
-/// The tables of an imported run, its series in short, and what is wrong with it.
-#[must_use]
-pub fn text(run: &Run, style: Style, verbose: bool) -> String {
-    let sections = evidence(run, verbose).into_iter().map(Some);
-    let sections = section::texts(sections, style, verbose);
-    format!("{}\n\n{sections}", table::caption(run))
-}
 
 /// The tables as CSV, one below the other: a line with the table's name, its headings, its lines.
 /// The last is of the findings, a line for each number that they are made of.

@@ -4,7 +4,6 @@
 //! no text from outside reaches a terminal before [`measure::words::sanitize`] or a CSV cell before
 //! [`csv`]; a file of the user is written by [`file`](mod@file) alone.
 
-pub mod back_end;
 pub mod canary;
 pub mod capacity;
 pub mod catalogue;
@@ -21,7 +20,6 @@ pub mod inspection;
 pub mod json;
 pub mod lines;
 pub mod listings;
-pub mod markdown;
 pub mod overview;
 pub mod powertest;
 pub mod progress;
@@ -34,5 +32,4 @@ pub mod stack;
 pub mod stored;
 pub mod table;
 pub mod tproc_c_load;
-pub mod verdict;
 pub mod watched;

@@ -6,12 +6,27 @@
 use super::drawing::{draw, fit};
 use super::lines::{LINE_MAX, wrap};
 use super::table::Style;
-use analysis::account::{AccountTable, Body, ColumnHeading, ColumnRole, Section, Shown, Statement};
+use analysis::account::{
+    Account, AccountTable, Body, ColumnHeading, ColumnRole, Section, Shown, Statement,
+};
 use measure::judgement::Weight;
 use measure::words::{self, sanitize};
 
 /// Most lines of a table, and of a list, unless more is asked for.
 const LINES_MAX: usize = 60;
+
+/// An account that has a heading of its own: what was asked, what raises doubt, and its sections.
+/// Of its answer the first section has more.
+#[must_use]
+pub fn account(of: &Account, style: Style, verbose: bool) -> String {
+    let width = style.width.min(LINE_MAX);
+    let mut out = format!("{}\n", sanitize::line(&of.question));
+    for (doubt, _) in &of.answer.doubts {
+        statement(&mut out, doubt, width);
+    }
+    let sections = of.sections.iter().cloned().map(Some);
+    format!("{out}\n{}", texts(sections, style, verbose))
+}
 
 /// Those sections that there are, a blank line between them.
 #[must_use]

@@ -1,11 +1,9 @@
 //! What is in a run store, and one stored run, as they are shown.
 
 use super::lines::wrap;
-use super::overview::{self, View};
-use super::{differences, drawing, imported, lines, table};
+use super::{differences, drawing, lines, table};
 use crate::store::{Entry, State};
 use measure::judgement::Answer;
-use measure::run::Run;
 use measure::words::{self, sanitize};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -225,12 +223,4 @@ fn filled(
     let pick = |line: &Vec<String>| kept.iter().map(|at| line[*at].clone()).collect();
     let lines = lines.iter().map(pick).collect();
     (kept.iter().map(|at| headings[*at]).collect(), lines)
-}
-
-/// A stored run: imported evidence, or what was measured.
-pub fn tables(run: &Run, view: View<'_>, style: table::Style) -> String {
-    match run.imported.is_some() {
-        true => imported::text(run, style, view.verbose),
-        false => overview::text(run, view, style),
-    }
 }

@@ -42,7 +42,7 @@ fn run_and_each_round_of_compare_are_judged() {
     let target = place.target.display().to_string();
     let (a, b) = (format!("a={target}"), format!("b={target}"));
     let run = [&["run", "--on", &target][..], &SMALL].concat();
-    place.run(&run).expect(0, &["Findings:", "Verdict: "]);
+    place.run(&run).expect(0, &["Findings", "Verdict: "]);
     let rounds = ["compare", "--on", &a, "--on", &b, "--rounds", "1"];
     place.run(&[&rounds[..], &SMALL].concat());
     let runs = stored(&place);
@@ -55,7 +55,7 @@ fn run_and_each_round_of_compare_are_judged() {
         assert!(verdict.scope.log_footprint_bytes > 0);
     }
     let shown = place.run(&["runs", "show", "-v", &runs[1].run_id]);
-    shown.expect(0, &["Verdict: ", "[latency.write_mean]", "Not judged:"]);
+    shown.expect(0, &["Verdict: ", "[latency.write_mean]", "Not judged"]);
 }
 
 /// A floor says nothing of commits: it has findings and no verdict.
@@ -64,7 +64,7 @@ fn a_probe_has_findings_and_no_verdict() {
     let place = Place::new();
     let target = place.target.display().to_string();
     let probe = ["probe", &target, "--time", "2ms", "--allow-busy", "-q"];
-    place.run(&probe).expect(0, &["Findings:"]);
+    place.run(&probe).expect(0, &["Findings"]);
     let runs = stored(&place);
     assert!(!runs[0].findings.is_empty() && !runs[0].floor.is_empty());
     assert_eq!(runs[0].verdict, None);
@@ -133,7 +133,7 @@ fn an_invalid_run_ends_with_4() {
         "run", "--null", "--jobs", "3", "--time", "100ms", "--warmup", "20ms",
     ];
     let done = place.run(&[&never[..], &["--flush-triggers", "none"]].concat());
-    done.expect(4, &["INVALID", "no_commits", "Findings:"]);
+    done.expect(4, &["INVALID", "no_commits", "Findings"]);
     let id = &stored(&place)[0].run_id;
     place.run(&["runs", "show", id]).expect(4, &["INVALID"]);
     place.run(&["report", id]).expect(4, &["Report: "]);

@@ -89,7 +89,7 @@ fn an_awr_report_is_the_need_and_the_verdict_says_from_where() {
     );
     // Stored, and shown with the same words.
     let shown = place.run(&["runs", "show", "last"]);
-    assert!(shown.out.contains("The need comes from:"), "{}", shown.out);
+    assert!(shown.out.contains("The need comes from"), "{}", shown.out);
     assert!(
         done.err.contains("16.0 ms of log file sync (p99) ("),
         "{}",

@@ -93,9 +93,7 @@ fn runs_with_a_ring_report_it_and_leave_nothing() {
 /// The part of a run's text about its ring.
 fn expect_text(out: &str, kind: &str) {
     let ours = out.split_once("Members: ").expect("the ring").1;
-    let ours = ours
-        .split_once("\nFindings:")
-        .map_or(ours, |(ours, _)| ours);
+    let ours = ours.split_once("\nFindings").map_or(ours, |(ours, _)| ours);
     let words = match kind {
         "ring" => vec!["ring of 1.0 MiB", "--on ring=ring:DISK,RING"],
         _ => vec![

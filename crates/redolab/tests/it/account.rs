@@ -4,6 +4,7 @@
 //! Runs are six that were stored, in `runs`, and drawn ones; the message of a failure has the seed.
 
 use crate::decisions::{draw, read};
+use analysis::account::columns::Columns;
 use analysis::account::{
     self, AccountTable, Body, Section, Shown, comparison as compared, markdown,
 };
@@ -11,8 +12,9 @@ use analysis::report::{self, ReportData};
 use measure::comparison::Comparison;
 use measure::run::Run;
 use proptest::prelude::*;
+use redolab::output::comparison;
+use redolab::output::overview::{self, View};
 use redolab::output::table::Style;
-use redolab::output::{comparison, imported, section};
 
 fn wide() -> Style {
     Style::detect(false, None)
@@ -72,54 +74,45 @@ fn holds(what: &str, sections: &[Section], renderings: &[(&str, String)]) -> usi
 }
 
 fn of_comparison(what: &str, c: &Comparison) -> usize {
-    let short = compared::comparison(c, false);
+    let short = compared::account(c, false).sections;
     let page = ("report", report::compare::html(c, &[]));
     let text = ("text", comparison::text(c, wide(), true));
-    let ticket = ("Markdown", report::comparison_markdown(c));
+    let ticket = ("Markdown", markdown::comparison(c, false));
     let is_decided = |of: &&Section| ["ranking", "answers", "matrix"].contains(&&*of.id);
     let decided: Vec<Section> = short.iter().filter(is_decided).cloned().collect();
     holds(what, &short, &[page, text]) + holds(what, &decided, &[ticket])
 }
 
-/// Sections of a measured run that all renderings have.
-fn sections(run: &Run) -> Vec<Section> {
-    let all = [
-        account::floor(run),
-        account::placement(run),
-        account::members(run),
-        account::watched(run),
-        account::explained_latency(run),
-        account::tproc_c(run),
-        account::bytes(run),
-        account::waits(run),
-        account::workers(run),
-        account::slow_writes(run),
-        account::nodes(run),
-    ];
-    all.into_iter().flatten().collect()
-}
-
 fn of_run(what: &str, run: &Run) -> usize {
+    let all = account::run(run, &Columns::Study, true);
+    let view = View {
+        columns: &Columns::Study,
+        verbose: true,
+    };
     let page = ("report", report::html(run, &ReportData::default()));
-    match &run.imported {
-        Some(evidence) => {
-            let all = account::imported::tables(evidence);
-            let text = ("text", imported::text(run, wide(), true));
-            holds(what, &all, &[page, text])
-        }
-        None => {
-            let all = sections(run);
-            let text = all
-                .iter()
-                .map(|of| section::text(of, wide(), true))
-                .collect();
-            let ticket = all
-                .iter()
-                .map(|of| markdown::section(of, usize::MAX))
-                .collect();
-            holds(what, &all, &[page, ("text", text), ("Markdown", ticket)])
+    let text = ("text", overview::text(run, view, wide()));
+    let ticket = ("Markdown", markdown::run(run, &Columns::Study, true));
+    // The terminal has sums of processes in words of its own; a page draws what is over time.
+    let is_everywhere = |of: &&Section| of.id != "rows" && of.id != "over-time";
+    let everywhere: Vec<Section> = all.sections.iter().filter(is_everywhere).cloned().collect();
+    let lines = holds(what, &everywhere, &[page, text, ticket]);
+    for (name, words) in &all.answer.axes {
+        let words = plain(words);
+        for (output, rendered) in answers(run) {
+            assert!(
+                rendered.contains(&words),
+                "{what}: {name} is not in the {output}"
+            );
         }
     }
+    lines
+}
+
+/// The renderings that have an answer, in words.
+fn answers(run: &Run) -> [(&'static str, String); 2] {
+    let page = words("report", &report::html(run, &ReportData::default()));
+    let ticket = words("Markdown", &markdown::run(run, &Columns::Usual, false));
+    [("report", page), ("Markdown", ticket)]
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the judge of runs finds is in every view of a run: head, tables, findings, JSON, report.
 
-use analysis::account::columns::Columns;
+use analysis::account::{self, columns::Columns};
 use analysis::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::{Origin, Row, Run, WaitStats};
@@ -10,8 +10,7 @@ use redolab::experiment::begin::new_run;
 use redolab::experiment::judge::{judge, note_failure};
 use redolab::output::head::head;
 use redolab::output::overview::View;
-use redolab::output::stored::tables;
-use redolab::output::{json, report, table, verdict};
+use redolab::output::{json, overview, report, section, table};
 use redolab::store::Store;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -39,7 +38,8 @@ fn every_view_of_a_run_that_its_device_ended_calls_it_invalid() {
         judge(&mut run, &Thresholds::default(), Vec::new());
         let problem = run.validity.problems.iter().find(|p| p.id == id);
         let detail = &problem.expect("it was noted").detail;
-        let said = head(&run, table::Style::detect(false, None));
+        let account = account::run(&run, &Columns::Usual, false);
+        let said = head(&account, &run, table::Style::detect(false, None));
         assert!(
             said.starts_with("Verdict: UNDETERMINED") && said.contains("INVALID"),
             "{id}: {said}"
@@ -57,7 +57,8 @@ fn every_view_of_a_run_that_its_device_ended_calls_it_invalid() {
 /// The findings as text name a problem whose detail the head above has.
 fn expect_in_findings(run: &Run, (id, detail): (&str, &str), name: &str) {
     let style = table::Style::detect(false, None);
-    let below = verdict::findings(run, style, false);
+    let below = account::findings::section(run, false);
+    let below = section::texts([below], style, false);
     assert!(
         below.contains(&format!("Invalid: {id}, see above")) && !below.contains(detail),
         "{name}: {below}"
@@ -113,7 +114,7 @@ fn slow_log_writes_show_in_every_view_whatever_made_the_run() {
             let mut bytes = Vec::new();
             json::write(&held, &mut bytes).expect("into memory");
             let views = [
-                tables(
+                overview::text(
                     &held,
                     View {
                         columns: &Columns::Usual,

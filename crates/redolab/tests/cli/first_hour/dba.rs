@@ -58,9 +58,9 @@ fn checks_a_device_against_production_and_answers_a_ticket() {
             "Will make log files of ",
             "durability: unverified",
             "new-device  origin: measured",
-            "Findings:",
+            "Findings",
             "What to do: ",
-            "Not judged:",
+            "Not judged",
             "power loss: no power test was run",
             "redolab runs show ",
             "Report: redolab-",
@@ -84,7 +84,7 @@ fn checks_a_device_against_production_and_answers_a_ticket() {
     for line in [
         "- Need: 128 commits/s, ",
         "- Host: ",
-        "- Label: new-device\n",
+        "- Label: new-device (",
     ] {
         assert!(table.out.contains(line), "{line}\n{}", table.out);
     }
@@ -99,25 +99,24 @@ fn expect_ticket(text: &str, title: &str) {
         "\n- Durability: unverified\n",
         "\n- Performance: ",
         "\n- Need: 128 commits/s, 1.00 MB/s of redo, 20.0 ms of log file sync (p99), log file sync: ",
-        " (from commits per second: ",
-        "awr.txt, instance activity: user commits",
+        "\n- commits per second: awr.txt, instance activity: user commits",
         "\n- Host: ",
         "\n- Volume: ",
         "\n- Log: 2 groups of 8 MiB",
-        "\n- Label: new-device\n",
-        "\n- Tags: owner=&#64;dba, ticket=\\<b\\>&#35;12\\|13\\</b\\>\n",
-        "\n**Decide**\n",
-        " *What to do:* ",
-        "\n**Not judged:** ",
+        "\n- Label: new-device (owner=&#64;dba, ticket=\\<b\\>&#35;12\\|13\\</b\\>)\n",
+        "\n**Findings**\n",
+        " What to do: ",
+        "\n**Not judged**\n",
     ] {
         assert!(text.contains(line), "{line:?}\n{text}");
     }
     // A sentence ends before the advice begins.
-    assert!(!text.replace(". *What", "").contains(" *What"), "{text}");
+    assert!(
+        !text.replace(". What to", "").contains(" What to"),
+        "{text}"
+    );
     let tables = markdown_tables(text);
-    let [table] = tables.as_slice() else {
-        panic!("{} tables\n{text}", tables.len());
-    };
+    let table = tables.first().expect("the rows");
     let headings: Vec<&str> = table[0].iter().map(String::as_str).collect();
     for heading in ["Workload", "Jobs", "Commits/s"] {
         assert!(headings.contains(&heading), "{heading}: {headings:?}");

@@ -8,6 +8,7 @@ pub mod draw;
 pub mod read;
 
 use analysis::account::columns::Columns;
+use analysis::account::{self, markdown};
 use analysis::report::{self, ReportData};
 use measure::comparison::{Comparison, ConditionState};
 use measure::judgement::{Answer, Durability};
@@ -15,7 +16,7 @@ use measure::run::Run;
 use read::Answers;
 use redolab::output::overview::View;
 use redolab::output::table::Style;
-use redolab::output::{comparison, imported, markdown, overview};
+use redolab::output::{comparison, overview};
 use serde_json::Value;
 
 /// What an output is called, and the answers that were read from it.
@@ -33,24 +34,23 @@ fn style(seed: u64) -> Style {
     }
 }
 
+/// What the button of a page copies.
+fn ticket(run: &Run) -> String {
+    markdown::ticket(account::run(run, &Columns::Usual, false))
+}
+
 /// The answers of a run by each output; `of` is the run that this output is made of.
 fn read_run<'a>(seed: u64, of: impl Fn(&'static str) -> &'a Run) -> Vec<Read> {
-    let text = |run: &Run| match run.imported {
-        Some(_) => imported::text(run, style(seed), false),
-        None => overview::text(run, VIEW, style(seed)),
-    };
+    let text = |run: &Run| overview::text(run, VIEW, style(seed));
     let json = |run: &Run| serde_json::to_value(run).expect("a run is JSON");
     vec![
         ("text", read::run_of_text(&text(of("text")))),
         ("json", read::run_of_json(&json(of("json")))),
         (
             "markdown",
-            read::run_of_markdown(&markdown::text(of("markdown"), VIEW)),
+            read::run_of_markdown(&markdown::run(of("markdown"), &Columns::Usual, false)),
         ),
-        (
-            "ticket",
-            read::run_of_markdown(&report::markdown(of("ticket"), &Columns::Usual, false)),
-        ),
+        ("ticket", read::run_of_markdown(&ticket(of("ticket")))),
         (
             "html",
             read::run_of_html(&report::html(of("html"), &ReportData::default())),
@@ -70,7 +70,7 @@ fn read_comparison<'a>(seed: u64, of: impl Fn(&'static str) -> &'a Comparison) -
         ("json", read::comparison_of_json(&json)),
         (
             "markdown",
-            read::comparison_of_text(&report::comparison_markdown(of("markdown")), &names),
+            read::comparison_of_text(&markdown::comparison(of("markdown"), false), &names),
         ),
         ("html", read::comparison_of_html(&html, &names)),
         ("csv", read::comparison_of_csv(&csv, &names)),
@@ -281,10 +281,10 @@ fn every_output_of_evidence_has_its_weightiest_finding_and_no_verdict() {
         };
         weights.insert(first.weight);
         for text in [
-            imported::text(&run, style(seed), false),
+            overview::text(&run, VIEW, style(seed)),
             serde_json::to_string(&run).expect("JSON"),
-            markdown::text(&run, VIEW),
-            report::markdown(&run, &Columns::Usual, true),
+            markdown::run(&run, &Columns::Usual, true),
+            ticket(&run),
             report::html(&run, &ReportData::default()),
         ] {
             let text = read::plain_and_joined(&text);
