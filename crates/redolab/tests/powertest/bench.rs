@@ -484,10 +484,10 @@ pub fn unmount(at: &str) -> Result<(), String> {
     tried(|| done("umount", &[at]))
 }
 
-/// Tries again for two seconds.
+/// Tries again for a minute: on a busy machine what used a mount ends late.
 fn tried(mut work: impl FnMut() -> Result<String, String>) -> Result<(), String> {
     let mut last = Ok(());
-    for _ in 0..100 {
+    for _ in 0..3000 {
         last = work().map(drop);
         if last.is_ok() {
             return last;

@@ -73,7 +73,11 @@ fn a_switch_is_run_once_in_each_cycle_and_the_server_ends_after_them() {
         writer.kill();
         scratch.restart();
         let kind = ["--cut-kind", "host-power"];
-        let judged = verify(&scratch, &server.address, &at, &kind);
+        let mut judged = verify(&scratch, &server.address, &at, &kind);
+        // On a busy machine the server learns late that a connection is gone.
+        while judged.err.contains("is still connected") {
+            judged = verify(&scratch, &server.address, &at, &kind);
+        }
         assert_eq!(judged.code, Some(0), "{judged:?}");
         let record = judged.json();
         assert_eq!(record["basis"], "power_switch", "{record}");
