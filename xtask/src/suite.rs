@@ -16,29 +16,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Seconds of a test, unless its program is in [`LONGER`]. The longest one takes under 60 seconds
-/// where nothing else runs.
-const TEST_S: u64 = 180;
+/// Seconds of a test, unless its program is in [`LONGER`]. The longest one takes about 150 where
+/// nothing else runs, and four times as long beside other work.
+const TEST_S: u64 = 600;
 /// Programs with tests that may take longer, and why.
 const LONGER: &[(&str, u64)] = &[
-    // The schedule that shows a missing bump is one of thousands: 100 to 270 s, as the machine is.
-    ("redo", 600),
-    // Each command first has written back what other tests left in the caches.
-    ("cli", 600),
-    ("servers", 600),
-    ("system", 600),
-    // Power is cut again and again, and a broken network is waited for.
-    ("powertest", 600),
     // The proof watches a quiet machine for ten minutes.
     ("canary", 900),
-    // Each operation of a script fails with each fault on real files, of one disk for all.
-    ("log", 600),
-    // One test draws all of its histories.
-    ("crash", 600),
-    // File systems are made, cut and checked in one test.
-    ("crash_power_cuts", 600),
-    // A test compiles and runs every example of the documentation.
-    (DOCUMENTATION, 600),
 ];
 /// A program is ended after so many times the limit of one test.
 const PROGRAM_TIMES: u32 = 4;
@@ -294,7 +278,7 @@ mod tests {
     #[test]
     fn limits_are_longer_where_the_table_says_so() {
         assert_eq!(limits("kill").test, Duration::from_secs(TEST_S));
-        assert!(limits("cli").test > limits("kill").test);
+        assert!(limits("canary").test > limits("kill").test);
         assert!(limits("kill").program > limits("kill").test);
     }
 }

@@ -1,6 +1,5 @@
 //! Options that commands share, and the way results leave the process.
 
-pub(crate) use super::log_options::LogArgs;
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use crate::command_line::{command_line, without_password};
 

@@ -2,7 +2,7 @@
 //! combination is a log of its own, and `compare` measures them beside each other.
 
 use super::CommandError;
-use super::common::LogArgs;
+use super::log_options::LogArgs;
 use super::values::LogChoice;
 use crate::experiment::plan::LogPlan;
 use redo::LogFileSync;

@@ -3,9 +3,10 @@
 //!
 //! What it must not know: which rows are measured.
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, most_jobs};
+use super::common::{OutputArgs, SafetyArgs, SessionArgs, most_jobs};
 use super::console::{ReportTo, Terminal};
 use super::loads::LoadArgs;
+use super::log_options::LogArgs;
 use super::need::NeedArgs;
 use super::notes::NotesArgs;
 use super::stored::{EventArgs, StoreArgs};
