@@ -79,6 +79,8 @@ impl WorkFolder {
             tries -= 1;
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!("{PREFIX}{}-{number}", crate::store::new_run_id());
+            // Whoever ends the process meanwhile waits until the folder can be found.
+            let mut owned = registry();
             let made = parent.create(&name).and_then(|folder| {
                 let journal = begin_journal(&parent, &name, &folder)?;
                 Ok((folder, journal))
@@ -87,22 +89,22 @@ impl WorkFolder {
                 Err(e) if e.kind() == io::ErrorKind::NotFound && tries > 0 => {}
                 Err(e) => return Err(e),
                 Ok((folder, journal)) => {
-                    return Ok(WorkFolder::enter(number, parent, name, folder, journal));
+                    let new = (number, parent, name);
+                    return Ok(WorkFolder::enter(&mut owned, new, folder, journal));
                 }
             }
         }
     }
 
     fn enter(
-        number: u64,
-        parent: Folder,
-        name: String,
+        registry: &mut Vec<Owned>,
+        (number, parent, name): (u64, Folder, String),
         folder: Folder,
         journal: File,
     ) -> WorkFolder {
         let directory = folder.directory().clone();
         let last_resort = last_resort::Record::of(parent.directory(), &name, &directory, JOURNAL);
-        registry().push(Owned {
+        registry.push(Owned {
             number,
             parent,
             name,

@@ -17,9 +17,9 @@ const COMMITS: u32 = 1500;
 const COMMITS_PLANTED: u32 = 8000;
 /// Exit code of a process in which nobody was woken.
 const STALLED: i32 = 3;
-/// Without a commit for so long, somebody was not woken. A bug needs less patience: that it stalls
-/// a slow machine is no harm there.
-const STALL: Duration = Duration::from_secs(60);
+/// Without a commit for so long, somebody was not woken; beside a writer that filled the device 60 s
+/// were once too few. A bug needs less patience: that it stalls a slow machine is no harm there.
+const STALL: Duration = Duration::from_secs(300);
 const STALL_PLANTED: Duration = Duration::from_secs(2);
 /// Processes in which the bug may get away with it.
 const TRIES: u32 = 30;

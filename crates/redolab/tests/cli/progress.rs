@@ -19,9 +19,11 @@ fn each_row_has_a_line_where_no_terminal_is() {
         .collect();
     assert_eq!(rows.len(), 2, "{}", done.err);
     for (row, word) in rows.iter().zip(["1 job (1/2): ", "2 jobs (2/2): "]) {
-        for must in [word, " commits/s, p99 ", " MB/s ("] {
+        for must in [word, " commits/s, ", " MB/s ("] {
             assert!(row.contains(must), "{must}: {row}");
         }
+        // A busy machine makes too few commits for a percentile.
+        assert!(row.contains(", p99 ") || row.contains(", mean "), "{row}");
         assert!(row.chars().count() <= 80, "{row}");
     }
     let quiet = place.run(&[&RUN[..], &["-q"]].concat());
