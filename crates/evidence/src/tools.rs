@@ -162,6 +162,144 @@ const TOOLS: &[Tool] = &[
     ),
     ("output of nmon", IOSTAT, &[&["AAA,progname"]]),
     (
+        "output of vdbench",
+        FIO,
+        &[
+            &["Vdbench distribution:"],
+            &["Starting RD="],
+            &["interval        i/o   MB/sec"],
+        ],
+    ),
+    (
+        "output of Orion (ORacle IO Numbers)",
+        FIO,
+        &[
+            &["ORION VERSION"],
+            &["ORION: ORacle IO Numbers"],
+            &["Maximum Small IOPS="],
+            &["Maximum Large MBPS="],
+        ],
+    ),
+    (
+        "output of rados bench, whose objects are no redo",
+        "run fio with --ioengine=rbd --fdatasync=1 --output-format=json+",
+        &[
+            &["Total time run:", "Average Latency(s):"],
+            &["Maintaining ", "concurrent writes of"],
+        ],
+    ),
+    (
+        "output of DiskSpd",
+        FIO,
+        &[
+            &["Command Line: diskspd"],
+            &["%-ile", "Read (ms)", "Write (ms)"],
+            &["bytes     |     I/Os     |"],
+        ],
+    ),
+    (
+        "output of bonnie++",
+        FIO,
+        &[
+            &["Sequential Output-", "Sequential Create-"],
+            &["Sequential Output", "Random Create"],
+        ],
+    ),
+    (
+        "output of IOzone",
+        FIO,
+        &[&["Iozone: Performance Test of File I/O"]],
+    ),
+    ("output of CrystalDiskMark", FIO, &[&["CrystalDiskMark "]]),
+    (
+        "output of fs_mark",
+        FIO,
+        &[&["FSUse%", "Files/sec", "App Overhead"]],
+    ),
+    (
+        "output of hdparm",
+        FIO,
+        &[&["Timing buffered disk reads"], &["Timing cached reads"]],
+    ),
+    (
+        "output of dd, whose one figure is a rate",
+        FIO,
+        &[&["records in", "records out", "copied"]],
+    ),
+    (
+        "output of smartctl or nvme-cli, which holds no latency",
+        "keep it beside the evidence: redolab check reads the same of the drive itself",
+        &[
+            &["=== START OF "],
+            &["Smart Log for NVME device"],
+            &["smartctl ", "Copyright (C)"],
+        ],
+    ),
+    (
+        "counters of Windows or ESXi (PDH-CSV)",
+        "import the SQL Server's wait statistics, or `iostat -x` of the guest",
+        &[&["(PDH-CSV 4.0)"]],
+    ),
+    (
+        "output of mysqlslap, which has means of whole runs",
+        "import SHOW GLOBAL STATUS before and after, or measure with `redolab run --on mariadb://...`",
+        &[&["Average number of seconds to run all queries"]],
+    ),
+    (
+        "results of Swingbench",
+        "make an AWR report of the same time with awrrpt.sql",
+        &[
+            &["dominicgiles.com/swingbench"],
+            &["<SwingBenchConfiguration"],
+        ],
+    ),
+    (
+        "a file of OSWatcher, with a line before each sample",
+        "take out the lines that begin with zzz (`grep -v ^zzz`), and import what is left where it is \
+         `iostat -x`",
+        &[&["zzz ***"]],
+    ),
+    (
+        "output of collectl",
+        IOSTAT,
+        &[
+            &["#<--------"],
+            &["#Date Time [DSK"],
+            &["# DISK STATISTICS"],
+        ],
+    ),
+    (
+        "output of atop",
+        IOSTAT,
+        &[&["ATOP - "], &["RESET", "DSK "]],
+    ),
+    (
+        "system calls as strace prints them",
+        "watch the same writes with `redolab watch`, which counts and times them in the kernel",
+        &[
+            &["fsync(", ") = 0"],
+            &["fdatasync(", ") = 0"],
+            &["pwrite64(", ") = "],
+        ],
+    ),
+    (
+        "output of sadf",
+        IOSTAT,
+        &[
+            &["# hostname;interval;timestamp"],
+            &["hostname;interval;timestamp;"],
+        ],
+    ),
+    (
+        "output of sar",
+        IOSTAT,
+        &[
+            &[" DEV ", "tps", "%util"],
+            &[" DEV ", "rd_sec/s"],
+            &["Average:", " DEV "],
+        ],
+    ),
+    (
         "output of sar or mpstat",
         IOSTAT,
         &[

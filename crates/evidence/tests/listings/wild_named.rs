@@ -53,6 +53,46 @@ const REFUSED: &[(&str, &str)] = &[
         "tkprof",
     ),
     (
+        "Vdbench distribution: vdbench50407\n10:00:01.000 Starting RD=rd1; I/O rate: Uncontrolled MAX\n",
+        "vdbench",
+    ),
+    (
+        "ORION VERSION 11.2.0.4.0\n\nMaximum Large MBPS=612.00 @ Small=0 and Large=2\n",
+        "Orion",
+    ),
+    (
+        "Total time run:         30.1\nBandwidth (MB/sec):     88.1\nAverage Latency(s):     0.72\n",
+        "rados bench",
+    ),
+    (
+        "Command Line: diskspd -c1G -b4K -w100 -Sh -L test.dat\n\nInput parameters:\n",
+        "DiskSpd",
+    ),
+    (
+        "Version  1.98       ------Sequential Output------ --Sequential Input-\n db1 16G  --Random Create--\n",
+        "bonnie++",
+    ),
+    (
+        "# hostname;interval;timestamp;DEV;tps;rkB/s\ndb1;600;2024-03-14 10:10:01 UTC;sda;3.1;0.1\n",
+        "sadf",
+    ),
+    (
+        "1024+0 records in\n1024+0 records out\n1073741824 bytes (1.1 GB) copied, 2 s, 537 MB/s\n",
+        "dd",
+    ),
+    (
+        "zzz ***Thu Mar 14 10:00:01 CET 2024\navg-cpu:  %user\n",
+        "grep -v ^zzz",
+    ),
+    (
+        "\"(PDH-CSV 4.0)\",\"\\\\db1\\PhysicalDisk(0)\\Avg. Disk sec/Write\"\n",
+        "PDH-CSV",
+    ),
+    (
+        "10:00:01 fsync(5) = 0 <0.004211>\n10:00:01 pwrite64(5, ..., 512, 0) = 512 <0.000021>\n",
+        "redolab watch",
+    ),
+    (
         "procs -----------memory----------\n r  b   swpd   free\n 1  0      0 812345\n",
         "vmstat",
     ),
