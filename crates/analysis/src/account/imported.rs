@@ -23,13 +23,22 @@ const EPOCH_MIN: u64 = 1_000_000_000;
 /// Facts that a file states of itself which are shown, unless all are asked for.
 const FACTS_SHOWN: usize = 16;
 
+/// Files that stand before what was read of them, at most.
+const FILES_FIRST: usize = 3;
+
 /// All of the evidence of a run, in the order of a reader; with `all`, what became of each line.
 #[must_use]
 pub fn evidence(run: &Run, all: bool) -> Vec<Section> {
     let nothing = Imported::default();
     let evidence = run.imported.as_ref().unwrap_or(&nothing);
-    let mut out = vec![key_figures::headline(run), sources(evidence, all)];
-    out.extend(tables(evidence).into_iter().map(Some));
+    let mut out = vec![key_figures::headline(run)];
+    let files = [sources(evidence, all)];
+    let tables = tables(evidence).into_iter().map(Some);
+    // Many files are no first screen.
+    match evidence.sources.len() > FILES_FIRST {
+        true => out.extend(tables.chain(files)),
+        false => out.extend(files.into_iter().chain(tables)),
+    }
     out.push(over_time(run, &evidence.series));
     out.extend(findings(run));
     out.push(diagnostics(&run.diagnostics));

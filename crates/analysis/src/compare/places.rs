@@ -22,12 +22,9 @@ pub(super) fn table(runs: &[(&str, &Run)]) -> Option<Table> {
     let text = |t: &str| Cell::Text(t.to_owned());
     let mut rows = Vec::new();
     for figure in &base {
-        let same = |f: &&PlacedFigure| {
-            f.table == figure.table && f.names == figure.names && f.key == figure.key
-        };
         let found: Vec<Option<&PlacedFigure>> = others
             .iter()
-            .map(|(_, all)| all.iter().find(same))
+            .map(|(_, all)| paired(figure, &base, all))
             .collect();
         if found.iter().all(Option::is_none) {
             continue;
@@ -68,6 +65,28 @@ pub(super) fn table(runs: &[(&str, &Run)]) -> Option<Table> {
         rows,
         ..Table::default()
     })
+}
+
+/// The figure of the same place: with the same heading where a place has several, as the histograms
+/// of a report in different units.
+fn paired<'a>(
+    figure: &PlacedFigure,
+    base: &[PlacedFigure],
+    other: &'a [PlacedFigure],
+) -> Option<&'a PlacedFigure> {
+    let same = |f: &&PlacedFigure| {
+        f.table == figure.table && f.names == figure.names && f.key == figure.key
+    };
+    let mut all = other.iter().filter(same);
+    let first = all.next()?;
+    let is_alone = all.next().is_none() && base.iter().filter(same).count() == 1;
+    let alike = || {
+        other
+            .iter()
+            .filter(same)
+            .find(|f| f.heading == figure.heading)
+    };
+    is_alone.then_some(first).or_else(alike)
 }
 
 /// The figures of a run. The device is the device, if a listing of iostat has only one.

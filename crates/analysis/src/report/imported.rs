@@ -2,7 +2,7 @@
 
 use super::bars::{self, Bar};
 use super::buckets::Buckets;
-use super::chart::{Axis, Chart};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers, left_out, thinned};
 use super::figures::{self, SMALL};
@@ -11,7 +11,7 @@ use super::scatter::{self, Dots};
 use super::topic::Topic;
 use super::{Section, density, heat, origin_tag, repeat, section, sweep, ticks};
 use crate::account::{self, imported as evidence};
-use crate::findings::diagnosis;
+use crate::findings::diagnosis::{self, series::REPORT_SERIES};
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Imported};
@@ -43,6 +43,7 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
         of(part)
     }));
     out.extend([
+        by_time(run, imported),
         is_sweep(run).then(|| figures::load(run)).flatten(),
         percentiles(run),
         histograms(run, imported),
@@ -61,11 +62,19 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
 /// The figure of the first screen: what a commit's wait consists of where a report contains both
 /// waits, else a figure that is taken out of its section.
 pub(super) fn answer(run: &Run, evidence: &Imported, sections: &mut [Section]) -> Option<Figure> {
-    let waits = commit_waits(run, evidence);
+    let is_series = evidence.tables.iter().any(|t| t.id == REPORT_SERIES);
+    let waits = commit_waits(run, evidence).filter(|_| !is_series);
     if waits.is_some() {
         return waits;
     }
-    for id in ["load", "series", "histograms", "percentiles", "density"] {
+    for id in [
+        "by-time",
+        "load",
+        "series",
+        "histograms",
+        "percentiles",
+        "density",
+    ] {
         let Some(section) = sections.iter_mut().find(|s| s.id == id) else {
             continue;
         };
@@ -132,6 +141,47 @@ fn commit_waits(run: &Run, evidence: &Imported) -> Option<Figure> {
         zoom: None,
     };
     Some(figure).filter(|f| !f.drawing.is_empty())
+}
+
+/// Reports of one instance by time, a small figure for each of their figures.
+fn by_time(run: &Run, imported: &Imported) -> Option<Section> {
+    let mut all = Vec::new();
+    let tables = imported.tables.iter().filter(|t| t.id == REPORT_SERIES);
+    for (of, table) in tables.enumerate() {
+        for (at, column) in table.columns.iter().enumerate() {
+            let point = |(hour, row): (usize, &Vec<Cell>)| match row.get(at) {
+                Some(Cell::Real(value)) => Some((hour as f64, *value)),
+                _ => None,
+            };
+            let points: Vec<(f64, f64)> = table.rows.iter().enumerate().filter_map(point).collect();
+            if points.len() < 2 {
+                continue;
+            }
+            let line = Series {
+                name: String::new(),
+                points,
+                look: SeriesStyle::Marked(0),
+            };
+            let (id, title) = (
+                format!("bt{of}-{at}"),
+                format!("{} {}", column.heading, table.title.to_lowercase()),
+            );
+            let axes = (
+                Axis::count("reports in their order"),
+                Axis::count(&column.heading),
+            );
+            let desc = "The table below has the times.";
+            let chart = Chart::new((&id, &title, desc), SMALL, axes, vec![line]);
+            all.push(Figure::of_chart(
+                Topic::Evidence,
+                &chart,
+                origin_tag(run),
+                "",
+            ));
+        }
+    }
+    let how = "A point for each report. A step in log file sync with a step in log file parallel write points to the device; without one, to something else.";
+    Section::figures("by-time", "By time", how, all)
 }
 
 /// The last part of a path, as far as a label has room for it.

@@ -22,6 +22,9 @@ pub fn imported(
     outcome.imported.log_device = log_device.map(str::to_owned);
     let agreement = findings::agreement::table(&outcome.imported);
     outcome.imported.tables.extend(agreement);
+    let series = findings::diagnosis::series::tables(&outcome.imported);
+    // What answers stands before what it is made of.
+    outcome.imported.tables.splice(0..0, series);
     let first = files.first().cloned().unwrap_or_default();
     let names = outcome.rows.iter().map(|r| r.workload.clone());
     let mut names: Vec<String> = names.collect();

@@ -15,12 +15,25 @@ use measure::words::{self, sanitize};
 /// Most lines of a table, and of a list, unless more is asked for.
 const LINES_MAX: usize = 60;
 
-/// An account that has a heading of its own: what was asked, what raises doubt, and its sections.
-/// Of its answer the first section has more.
+/// An account that has a heading of its own: what was asked, the answer, what raises doubt, and its
+/// sections.
 #[must_use]
 pub fn account(of: &Account, style: Style, verbose: bool) -> String {
     let width = style.width.min(LINE_MAX);
     let mut out = format!("{}\n", sanitize::line(&of.question));
+    // A comparison of two runs says it again of both by their names.
+    let is_said = |part: &Body| match part {
+        Body::Findings(all) => all
+            .iter()
+            .any(|of_it| of_it.claim.contains(&of.answer.words)),
+        _ => false,
+    };
+    let first = of.sections.first();
+    if !first.is_some_and(|of_it| of_it.body.iter().any(is_said)) {
+        wrap(&mut out, "", &of.answer.words, width);
+        let why = of.answer.why.iter();
+        why.for_each(|why| wrap(&mut out, "  ", why, width));
+    }
     for (doubt, _) in &of.answer.doubts {
         statement(&mut out, doubt, width);
     }

@@ -5,6 +5,7 @@
 //! to show one kind of fault, and only their format is real.
 
 mod csv;
+mod day;
 mod figures;
 mod findings;
 

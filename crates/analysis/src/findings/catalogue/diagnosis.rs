@@ -67,6 +67,10 @@ entries! {
         "A comparison of sync methods contradicts itself: two writes take less time than one.")
         .rule("two writes take at least 90 % of the time of one", "arithmetic of the figures themselves")
         .advice("Choose no method from these figures: repeat the test for longer (pg_test_fsync -s 30) on a quiet machine, or run redolab probe.");
+    DIAGNOSIS_NO_FLUSH = CatalogueEntry::new("diagnosis.no_flush", Medium,
+        "Syncs that reach no medium: one method hundreds of times as fast as another, syncs faster than any device, or a log that was written and never synchronised.")
+        .rule("a method 100 times as fast as another; a sync under flush_floor_us; writes without a sync", "arithmetic of the figures themselves")
+        .advice("Look at fsync, wal_sync_method and the mount options; redolab check shows whether the device's flushes are real.");
     DIAGNOSIS_LEVELS = CatalogueEntry::new("diagnosis.levels", Medium,
         "The rate of a run changed its level, so that its mean describes none of the levels.")
         .limit("levels apart", &["step_pct"])
@@ -79,6 +83,10 @@ entries! {
         "Log writes are slow at one hour of the day.")
         .rule("half of at least 10 slow writes in one hour on 2 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")
         .advice("Find what runs at that hour on the device (backup, batch, archiving, snapshots), and move it or the redo.");
+    DIAGNOSIS_CHANGE = CatalogueEntry::new("diagnosis.change", Medium,
+        "A series of reports of one instance changed its level of log file sync or of log writes, and what changed with it; or it did not.")
+        .rule("at least 3 reports on each side, levels at least 20 % apart, an interval of the difference (Hodges-Lehmann, 95 %) without zero", "redolab: changes of a level by penalised least squares (PELT)")
+        .advice("Ask what was changed at that time: a release, a volume, a snapshot schedule, a standby; and compare the reports around it.");
     DIAGNOSIS_LOG_DEVICE = CatalogueEntry::new("diagnosis.log_device", Medium,
         "How busy iostat shows the log's device: utilisation, queue, waits of writes.")
         .rule("the bands of log file parallel write", "iostat(1): %util is time with requests in flight; on SSDs 100 % is not saturation")

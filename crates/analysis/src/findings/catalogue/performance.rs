@@ -15,6 +15,10 @@ entries! {
         .limit("bands of the mean", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms"])
         .advice("Check the device first (cache policy, other users of the device, path), then block size and pre-writing.")
         .at(FigureAnchor::Percentiles);
+    LATENCY_SOURCE = CatalogueEntry::new("latency.source", High,
+        "What a source of latencies shows of the log: its longest wait, its 99th percentile and its mean in bands, or that it shows none of them.")
+        .limit("bands of the mean; 99th percentile", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms", "tail_p999_ms"])
+        .advice("Look for a source of single waits: a histogram, a trace, or redolab watch.");
     LATENCY_TAIL = CatalogueEntry::new("latency.tail", High,
         "The 99.9th percentile and the longest log file sync (always reported).")
         .limit("99.9th percentile", &["tail_p999_ms"])

@@ -7,6 +7,8 @@
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
+pub mod series;
+mod sources;
 mod sync_methods;
 mod tails;
 mod waits;
@@ -31,10 +33,13 @@ pub(super) const SYNC: &str = "log file sync";
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
+    series::collect(tables, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
+    sources::collect(tables, thresholds, &mut notes);
     sync_methods::collect(tables, &mut notes);
     let reports = reports(tables);
-    for report in &reports {
+    let told = series::told_of(tables);
+    for report in reports.iter().filter(|of| told.is_of(of.file)) {
         if !has_rows {
             write_mean(report, thresholds, &mut notes);
         }
@@ -80,17 +85,22 @@ pub(crate) fn commit_waits(imported: &Imported) -> Vec<CommitWaits> {
     each.collect()
 }
 
-/// Log file sync and log file parallel write of the first report that contains both, else of the
-/// first one that contains either.
+/// Log file sync and log file parallel write of the report that contains both and most waits of
+/// them, else of those that contain either.
 pub(crate) fn first_waits(imported: &Imported) -> (Option<MeanAndCount>, Option<MeanAndCount>) {
-    if let Some(both) = commit_waits(imported).first() {
+    let by_count = |a: &MeanAndCount, b: &MeanAndCount| a.1.total_cmp(&b.1);
+    let both = commit_waits(imported).into_iter();
+    let most = both.max_by(|a, b| by_count(&a.sync, &b.sync));
+    if let Some(both) = most {
         return (Some(both.sync), Some(both.write));
     }
     let reports = reports(Tables(&imported.tables));
     let known = |name: &str| {
-        let mut events = reports.iter().filter_map(|report| report.event(name));
-        let event = events.find(|event| event.waits > 0.0)?;
-        Some((event.mean_ms() * 1e6, event.waits))
+        let events = reports.iter().filter_map(|report| report.event(name));
+        let known = events.filter(|event| event.waits > 0.0);
+        known
+            .map(|event| (event.mean_ms() * 1e6, event.waits))
+            .max_by(by_count)
     };
     (known(SYNC), known(WRITE))
 }

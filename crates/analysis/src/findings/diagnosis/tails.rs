@@ -1,12 +1,12 @@
 //! What single waits for the log show in every kind of source, where a mean hides them or nothing
 //! else judges them: histograms of events, wait views, syncs of other programs, series of rates.
 //!
-//! Invariants: every source is judged by the same thresholds, the mean's and the 20 ms rule's for
-//! the tail; a source whose figures are in order says nothing.
+//! Invariant: every source is judged by the same thresholds, the mean's and the 20 ms rule's for
+//! the tail. What has a mean, a percentile and a longest wait is judged by `sources`.
 
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::note::Note;
-use super::super::{Caution, Info, catalogue};
+use super::super::{Caution, Good, Info, catalogue};
 use super::{SYNC, WRITE};
 use crate::format::{count, latency};
 use crate::stats::change::{Segment, segments};
@@ -15,9 +15,9 @@ use measure::imported::Table;
 use std::collections::BTreeMap;
 
 /// Waits from which a share or a percentile of them says something.
-const WAITS_MIN: f64 = 100.0;
+pub(super) const WAITS_MIN: f64 = 100.0;
 /// A single wait that is reported: Oracle's outlier.
-const OUTLIER_MS: f64 = 500.0;
+pub(super) const OUTLIER_MS: f64 = 500.0;
 /// Bound of a tail in the buckets of wait histograms, the nearest one under 20 ms.
 const TAIL_MS: f64 = 16.0;
 /// Intervals of a series that a level has to last.
@@ -27,13 +27,6 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
     event_histograms(tables, t, notes);
     report_histograms(tables, t, notes);
     buckets_of_syncs(tables, t, notes);
-    for (id, of) in SYNC_TABLES {
-        for table in tables.of(id) {
-            for line in lines(table) {
-                notes.extend(syncs(&line, of, t));
-            }
-        }
-    }
     for (id, rate, what) in [
         ("pgbench_progress", "tps", "transactions/s"),
         ("sysbench_intervals", "tps", "transactions/s"),
@@ -205,12 +198,23 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
             count(all as u64)
         ));
     }
+    let (entry, weight) = match parts.is_empty() {
+        true => (&catalogue::LATENCY_SOURCE, Good),
+        false => (&catalogue::DIAGNOSIS_TAIL, Caution),
+    };
     if parts.is_empty() {
-        return None;
+        let all: f64 = known.iter().map(|tail| tail.waits).sum();
+        let low = share(f64::max)?;
+        parts.push(format!(
+            "{} % of {} waits took over {TAIL_MS} ms, none over {OUTLIER_MS} ms",
+            show(low),
+            count(all as u64)
+        ));
     }
     let claim = format!("{event}: {}{}", parts.join("; "), at(table));
     Some(
-        Note::of(&catalogue::DIAGNOSIS_TAIL, Caution, claim)
+        Note::of(entry, weight, claim)
+            .advice_if(weight == Caution)
             .maybe("over_16ms_pct", high)
             .maybe("outliers", outliers.map(|tail| tail.outliers))
             .maybe("longest_under_ms", outliers.map(|tail| tail.to_ms))
@@ -224,7 +228,7 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
     )
 }
 
-fn named(snapshot: &str) -> String {
+pub(super) fn named(snapshot: &str) -> String {
     match snapshot {
         "" => String::new(),
         name => format!(" ({name})"),
@@ -255,102 +259,6 @@ fn report_histograms(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) 
             );
         }
     }
-}
-
-/// What the columns of a table of log syncs are.
-struct SyncColumns {
-    /// What is written and synced.
-    what: &'static str,
-    /// Column that has to have one of these words; the first is the column.
-    only: Option<(&'static str, &'static [&'static str])>,
-    /// Columns of the number, the mean, the 99th percentile and the longest, with milliseconds per
-    /// unit of the last three.
-    count: &'static str,
-    mean: &'static str,
-    p99: &'static str,
-    longest: &'static str,
-    unit_ms: f64,
-}
-
-const FIO: SyncColumns = SyncColumns {
-    what: "fio's syncs",
-    only: Some(("direction", &["sync"])),
-    count: "count",
-    mean: "mean_us",
-    p99: "p99_us",
-    longest: "max_us",
-    unit_ms: 1e-3,
-};
-
-const SYNC_TABLES: &[(&str, &SyncColumns)] = &[
-    ("fio_latency", &FIO),
-    ("fio_all_clients_latency", &FIO),
-    (
-        "pg_stat_wal",
-        &SyncColumns {
-            what: "syncs of PostgreSQL's log",
-            only: None,
-            count: "wal_sync",
-            mean: "wal_sync_mean_ms",
-            p99: "",
-            longest: "",
-            unit_ms: 1.0,
-        },
-    ),
-    (
-        "sqlserver_waits",
-        &SyncColumns {
-            what: "SQL Server's log waits",
-            only: Some(("wait_type", &["WRITELOG", "PREEMPTIVE_OS_FLUSHFILEBUFFERS"])),
-            count: "waits",
-            mean: "mean_ms",
-            p99: "",
-            longest: "max_ms",
-            unit_ms: 1.0,
-        },
-    ),
-];
-
-fn syncs(line: &Line<'_>, of: &SyncColumns, t: &Thresholds) -> Option<Note> {
-    let word = of.only.map(|(column, _)| line.text(column));
-    if let Some((_, wanted)) = of.only
-        && !wanted.contains(&word.unwrap_or_default())
-    {
-        return None;
-    }
-    let ms = |key: &str| Some(line.number(key)? * of.unit_ms);
-    let waits = line.number(of.count);
-    let mean = ms(of.mean).filter(|ms| *ms >= t.write_mean_fair_ms.value);
-    let p99 = ms(of.p99).filter(|ms| *ms >= t.tail_p999_ms.value);
-    let longest = ms(of.longest).filter(|ms| *ms >= OUTLIER_MS);
-    let parts: Vec<String> = [
-        ("a mean of", mean),
-        ("a 99th percentile of", p99),
-        ("a longest one of", longest),
-    ]
-    .into_iter()
-    .filter_map(|(name, ms)| Some(format!("{name} {}", latency(ms? * 1e6))))
-    .collect();
-    if parts.is_empty() {
-        return None;
-    }
-    let number = waits.map_or_else(String::new, |n| {
-        format!(" over {} of them", count(n as u64))
-    });
-    let word = word.filter(|word| *word != "sync").unwrap_or_default();
-    let claim = format!(
-        "{}{}: {}{number} ({})",
-        of.what,
-        named(word),
-        parts.join(", "),
-        place(line.table())
-    );
-    Some(
-        slow(claim, t)
-            .maybe("mean_ms", mean)
-            .maybe("p99_ms", p99)
-            .maybe("longest_ms", longest),
-    )
 }
 
 fn slow(claim: String, t: &Thresholds) -> Note {
