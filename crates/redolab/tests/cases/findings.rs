@@ -86,11 +86,7 @@ const EXPECTED: &[(&str, &str, &[&str])] = &[
         "diagnosis.slow_syncs",
         &["fio's syncs", "a mean of 6.44 ms"],
     ),
-    (
-        "01-sysbench-threads.txt",
-        "diagnosis.slow_syncs",
-        &[],
-    ),
+    ("01-sysbench-threads.txt", "diagnosis.slow_syncs", &[]),
     (
         "a09-load-profile-without-title.txt",
         "diagnosis.means_alone",
@@ -168,7 +164,10 @@ fn what_is_in_order_is_not_called_sick() {
         // Silence would look the same.
         let said = claims(&run, "latency.source");
         assert!(!said.is_empty(), "{file}: {}", run["findings"]);
-        assert!(said.iter().all(|claim| !claim.starts_with("caution")), "{said:?}");
+        assert!(
+            said.iter().all(|claim| !claim.starts_with("caution")),
+            "{said:?}"
+        );
     }
 }
 
