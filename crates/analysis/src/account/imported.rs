@@ -9,6 +9,7 @@ use super::{
     figure, key_figures, label,
 };
 use crate::findings::agreement;
+use crate::findings::diagnosis::series::REPORT_SERIES;
 use measure::imported::{
     Axis, Cell, Column, Diagnostic, Imported, Series, Severity, Source, SourceRegion, Table,
 };
@@ -32,8 +33,18 @@ pub fn evidence(run: &Run, all: bool) -> Vec<Section> {
     let nothing = Imported::default();
     let evidence = run.imported.as_ref().unwrap_or(&nothing);
     let mut out = vec![key_figures::headline(run)];
-    let files = [sources(evidence, all)];
-    let tables = tables(evidence).into_iter().map(Some);
+    let mut tables = tables(evidence);
+    let is_day = !all && evidence.tables.iter().any(|t| t.id == REPORT_SERIES);
+    if is_day {
+        // Of a day, each report is a line: what it is made of would be thirty screens.
+        let before = tables.len();
+        tables.retain(|of| !of.title.ends_with(']'));
+        let left = words::plural((before - tables.len()) as u64, "table");
+        let title = format!("({left} of single reports, and what was read, with -v)");
+        tables.push(Section::of("left-out", title, "", Vec::new()));
+    }
+    let files = [sources(evidence, all).filter(|_| !is_day)];
+    let tables = tables.into_iter().map(Some);
     // Many files are no first screen.
     match evidence.sources.len() > FILES_FIRST {
         true => out.extend(tables.chain(files)),

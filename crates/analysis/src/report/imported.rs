@@ -84,7 +84,9 @@ pub(super) fn answer(run: &Run, evidence: &Imported, sections: &mut [Section]) -
         // A few waits are no picture; one of log writes or log file sync is better than others.
         let is_shown = |f: &&Figure| !f.drawing.is_empty() && f.table.lines.len() >= FIGURE_LEAST;
         let is_of_log = |f: &Figure| f.caption.contains("log file");
-        let best = all.iter().filter(is_shown).max_by_key(|f| is_of_log(f));
+        // Of equals the first.
+        let shown = all.iter().filter(is_shown).rev();
+        let best = shown.max_by_key(|f| is_of_log(f));
         let at = best.and_then(|best| all.iter().position(|f| f.id == best.id));
         if let Some(at) = at {
             return Some(all.remove(at));
