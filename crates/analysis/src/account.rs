@@ -139,7 +139,7 @@ impl Statement {
 
 /// How something weighs, in a word.
 #[must_use]
-pub const fn weight_word(weight: Weight) -> &'static str {
+pub const fn weight_in_words(weight: Weight) -> &'static str {
     match weight {
         Weight::Bad => "against",
         Weight::Caution => "caution",

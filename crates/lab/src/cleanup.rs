@@ -79,7 +79,7 @@ impl WorkFolder {
             tries -= 1;
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!("{PREFIX}{}-{number}", crate::store::new_run_id());
-            // Whoever ends the process meanwhile waits until the folder can be found.
+            // A thread that ends the process waits until the folder is in the list.
             let mut owned = registry();
             let made = parent.create(&name).and_then(|folder| {
                 let journal = begin_journal(&parent, &name, &folder)?;

@@ -12,6 +12,7 @@ use super::{
     Account, AccountAnswer, AccountColumn, AccountFact, AccountTable, Body, ColumnHeading, Section,
     Shown, Statement, figure, imported, label,
 };
+use crate::findings::diagnosis::explained_by_writes;
 use figures::{busiest, cell, change_in_words, figures, headline, is_shown, metric_name};
 use measure::comparison::{
     Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
@@ -89,16 +90,10 @@ fn changed(c: &Comparison) -> Option<AccountAnswer> {
     let write = of("log_file_parallel_write.mean");
     let rate = of("commit_throughput_tps");
     let first = sync.or(write).or(rate)?;
-    let cause = match (sync.map(moved), write.map(moved)) {
-        (Some(true), Some(false)) => {
-            Some("What commits wait for changed and the log writes did not: it is not the device.")
-        }
-        (Some(true), Some(true)) => {
-            Some("Log writes changed with it: look at the device, and at what else it does.")
-        }
-        (Some(false), Some(true)) => Some("Log writes changed and commits did not wait for it."),
-        _ => None,
-    };
+    let ends = |d: &Difference| Some([d.a?, d.b?]);
+    let changed = sync.filter(|d| moved(d) && d.metric.starts_with("log_file_sync"));
+    let both = changed.and_then(ends).zip(write.and_then(ends));
+    let cause = both.and_then(|(sync, write)| explained_by_writes(sync, write));
     let parts: Vec<String> = [sync, write, rate]
         .into_iter()
         .flatten()

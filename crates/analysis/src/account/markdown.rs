@@ -127,7 +127,7 @@ fn body(part: &Body, most: usize, out: &mut String) {
 fn statement(of: &Statement) -> String {
     let word = match (of.word.as_str(), of.weight) {
         ("", Weight::Info) => String::new(),
-        ("", weight) => format!("{}: ", super::weight_word(weight)),
+        ("", weight) => format!("{}: ", super::weight_in_words(weight)),
         (word, _) => format!("{word}: "),
     };
     let details: String = of.details.iter().map(|text| format!(" {text}")).collect();

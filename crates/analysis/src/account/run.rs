@@ -50,11 +50,16 @@ pub fn run(run: &Run, columns: &Columns, all: bool) -> Account {
     }
 }
 
-fn question(run: &Run) -> String {
-    let path = match run.target.path.as_str() {
+/// What was looked at, as far as it is known.
+pub(crate) fn path(run: &Run) -> &str {
+    match run.target.path.as_str() {
         "" => "this target",
         path => path,
-    };
+    }
+}
+
+fn question(run: &Run) -> String {
+    let path = path(run);
     match (run.imported.is_some(), run.verdict.is_some()) {
         (true, _) => "Why do commits wait? What the evidence shows".to_owned(),
         (false, true) => format!("Should a redo log live on {path}?"),

@@ -6,6 +6,7 @@ use crate::figures::{self, PlacedFigure};
 use measure::comparison::EVIDENCE_TABLE;
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Origin, Run};
+use std::collections::BTreeMap;
 
 /// The figures of the first run that another imported run has too.
 pub(super) fn table(runs: &[(&str, &Run)]) -> Option<Table> {
@@ -20,12 +21,12 @@ pub(super) fn table(runs: &[(&str, &Run)]) -> Option<Table> {
         .map(|(name, run)| (*name, placed(run)))
         .collect();
     let text = |t: &str| Cell::Text(t.to_owned());
+    let own = by_place(&base);
+    let theirs: Vec<FiguresByPlace<'_>> = others.iter().map(|(_, all)| by_place(all)).collect();
     let mut rows = Vec::new();
     for figure in &base {
-        let found: Vec<Option<&PlacedFigure>> = others
-            .iter()
-            .map(|(_, all)| paired(figure, &base, all))
-            .collect();
+        let found = theirs.iter().map(|all| paired(figure, &own, all));
+        let found: Vec<Option<&PlacedFigure>> = found.collect();
         if found.iter().all(Option::is_none) {
             continue;
         }
@@ -67,26 +68,34 @@ pub(super) fn table(runs: &[(&str, &Run)]) -> Option<Table> {
     })
 }
 
-/// The figure of the same place: with the same heading where a place has several, as the histograms
-/// of a report in different units.
+/// Figures by table, names and key: a place has several where a report has histograms in different
+/// units.
+type FiguresByPlace<'a> = BTreeMap<(&'a str, &'a [String], &'a str), Vec<&'a PlacedFigure>>;
+
+fn by_place(all: &[PlacedFigure]) -> FiguresByPlace<'_> {
+    let mut found = FiguresByPlace::new();
+    for figure in all {
+        found.entry(key_of(figure)).or_default().push(figure);
+    }
+    found
+}
+
+fn key_of(of: &PlacedFigure) -> (&str, &[String], &str) {
+    (&of.table, &of.names, &of.key)
+}
+
+/// The figure of the same place: where one of the runs has several there, the one with the same
+/// heading.
 fn paired<'a>(
     figure: &PlacedFigure,
-    base: &[PlacedFigure],
-    other: &'a [PlacedFigure],
+    own: &FiguresByPlace<'_>,
+    theirs: &FiguresByPlace<'a>,
 ) -> Option<&'a PlacedFigure> {
-    let same = |f: &&PlacedFigure| {
-        f.table == figure.table && f.names == figure.names && f.key == figure.key
-    };
-    let mut all = other.iter().filter(same);
-    let first = all.next()?;
-    let is_alone = all.next().is_none() && base.iter().filter(same).count() == 1;
-    let alike = || {
-        other
-            .iter()
-            .filter(same)
-            .find(|f| f.heading == figure.heading)
-    };
-    is_alone.then_some(first).or_else(alike)
+    let key = key_of(figure);
+    match (own.get(&key)?.as_slice(), theirs.get(&key)?.as_slice()) {
+        ([_], [one]) => Some(one),
+        (_, all) => all.iter().copied().find(|f| f.heading == figure.heading),
+    }
 }
 
 /// The figures of a run. The device is the device, if a listing of iostat has only one.

@@ -15,6 +15,34 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     tail(run, t, notes);
     outliers(run, t, notes);
     share(run, t, notes);
+    others(run, notes);
+}
+
+/// Single waits of evidence that are neither log writes nor log file sync, such as a driver's
+/// transactions: a word, since silence looks like health.
+fn others(run: &Run, notes: &mut Vec<Note>) {
+    let of_log = |row: &Row| write_of(row).or(sync_of(row)).is_some();
+    let imported = run.origin == Origin::Imported && !run.rows.iter().any(of_log);
+    let waits = run.rows.iter().filter(|_| imported).flat_map(|row| {
+        let waits = row.waits.iter();
+        waits.map(move |(event, of)| (row, event, of))
+    });
+    let longest = waits.max_by_key(|(_, _, of)| of.max_ns);
+    let Some((row, event, of)) = longest.filter(|(_, _, of)| of.max_ns > 0) else {
+        return;
+    };
+    let p99 = of.p99_ns.map_or_else(String::new, |ns| {
+        format!(", p99 {}", format::latency(ns as f64))
+    });
+    let claim = format!(
+        "{}: the longest {}{p99}, a mean of {} over {} ({}); what a commit of it waited is not known",
+        event.replace('_', " "),
+        format::latency(of.max_ns as f64),
+        format::latency(of.mean_ns),
+        format::plural(of.count, "wait"),
+        name_of(row)
+    );
+    notes.push(Note::of(&catalogue::LATENCY_SOURCE, Info, claim));
 }
 
 /// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.

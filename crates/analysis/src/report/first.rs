@@ -5,6 +5,7 @@
 //! out.
 
 use super::escape::bounded;
+use crate::account::run::path;
 use crate::account::{Account, AccountAnswer, Statement};
 use maud::{Markup, PreEscaped, html};
 use measure::judgement::Weight;
@@ -17,7 +18,7 @@ const UNFOLDED: usize = 20;
 /// Characters of an answer that is set in large letters.
 const SHORT: usize = 60;
 
-/// What stands above the contents of a page: behind the answer `below`, which is markup.
+/// The top of a page: behind the answer `below`, which is markup.
 pub(super) fn header(of: &Account, tags: &str, below: &str) -> String {
     let facts = &of.answer.facts;
     let page = html! {
@@ -106,11 +107,7 @@ pub(super) fn title(run: &Run, of: &Account) -> String {
         "" => String::new(),
         host => format!(" on {host}"),
     };
-    let path = match run.target.path.as_str() {
-        "" => "this target",
-        path => path,
-    };
-    format!("{answer}: {path}{host} ({})", run.run_id)
+    format!("{answer}: {}{host} ({})", path(run), run.run_id)
 }
 
 /// A sentence as far as the first screen has room for it.

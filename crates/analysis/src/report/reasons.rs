@@ -4,7 +4,7 @@ use super::escape::esc;
 use super::links::Links;
 use super::mark_of;
 use crate::account::findings::claim;
-use crate::account::weight_word;
+use crate::account::weight_in_words;
 use crate::format;
 use measure::judgement::Finding;
 
@@ -34,7 +34,7 @@ pub(super) fn list(
 
 fn reason(f: &Finding, place: usize, links: &Links) -> String {
     let (class, mark) = mark_of(f.weight);
-    let word = format!("{mark} {}", weight_word(f.weight));
+    let word = format!("{mark} {}", weight_in_words(f.weight));
     let numbers: Vec<String> = f
         .numbers
         .iter()

@@ -13,7 +13,7 @@ use measure::comparison::{Comparison, Difference};
 /// Lines of the first figure.
 const SHOWN: usize = 10;
 
-/// What stands below the answer: the ranking of many runs, the figures of two that decide.
+/// What is below the answer: the ranking of many runs, the figures of two that decide.
 pub(super) fn below(c: &Comparison) -> String {
     // The load that the runs are ranked at is in its title.
     let titled = |of: crate::account::Section| [vec![Body::Text(of.title)], of.body].concat();

@@ -710,10 +710,11 @@ fn directories_of_one_device_are_named_and_short_runs_decide_nothing() {
     documents
         .iter_mut()
         .for_each(|s| s.run.origin = Origin::Imported);
-    let told = analysis::account::markdown::comparison(&compare(&documents), false);
+    let of_documents = analysis::account::markdown::comparison(&compare(&documents), false);
     assert!(
-        told.contains("no interval is known of published") && !told.contains("too short"),
-        "{told}"
+        of_documents.contains("no interval is known of published")
+            && !of_documents.contains("too short"),
+        "{of_documents}"
     );
     assert_eq!(markdown.matches(decided).count(), 2, "{markdown}");
     assert!(markdown.contains("note: a, b and c"), "{markdown}");

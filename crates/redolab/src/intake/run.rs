@@ -23,7 +23,7 @@ pub fn imported(
     let agreement = findings::agreement::table(&outcome.imported);
     outcome.imported.tables.extend(agreement);
     let series = findings::diagnosis::series::tables(&outcome.imported);
-    // What answers stands before what it is made of.
+    // It answers, and comes before the tables that it is made of.
     outcome.imported.tables.splice(0..0, series);
     let first = files.first().cloned().unwrap_or_default();
     let names = outcome.rows.iter().map(|r| r.workload.clone());

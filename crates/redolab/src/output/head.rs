@@ -6,12 +6,11 @@
 
 use super::lines::{LINE_MAX, wrap};
 use super::table::{Style, caption, which};
+use analysis::account::Account;
 use analysis::account::answer::{DURABILITY, NEED, PERFORMANCE, SCOPE};
 use analysis::account::run::NO_NEED;
-use analysis::account::{Account, Statement};
 use measure::judgement::Weight;
 use measure::run::Run;
-use measure::words::sanitize;
 
 /// Lines for the reason of the verdict at most; the findings have it whole.
 const WHY_LINES: usize = 2;
@@ -52,22 +51,19 @@ pub fn head(account: &Account, run: &Run, style: Style) -> String {
     if !run.notes.tags.is_empty() {
         wrap(&mut out, "  ", &run.notes.tags_in_words(), width);
     }
-    let (notes, doubts): (Vec<&Statement>, Vec<&Statement>) = answer
-        .doubts
-        .iter()
-        .map(|(of, _)| of)
-        .partition(|of| of.weight == Weight::Info);
+    // The findings explain them.
     let mut names: Vec<&str> = Vec::new();
-    for name in doubts.iter().filter_map(|of| of.claim.split(": ").next()) {
-        if !names.contains(&name) {
-            names.push(name);
+    for problem in &run.validity.problems {
+        if !names.contains(&problem.id.as_str()) {
+            names.push(&problem.id);
         }
     }
     if !names.is_empty() {
-        let names = sanitize::line(&names.join(", "));
-        wrap(&mut out, "  ", &format!("doubtful: {names}"), width);
+        let names = format!("doubtful: {}", names.join(", "));
+        wrap(&mut out, "  ", &names, width);
     }
-    for note in notes {
+    let doubts = answer.doubts.iter().map(|(of, _)| of);
+    for note in doubts.filter(|of| of.weight == Weight::Info) {
         wrap(
             &mut out,
             "  ",

@@ -125,10 +125,28 @@ fn a_change_of_one_hour_is_found_with_its_cause() {
         );
         assert!(first.contains(&when), "seed {seed}: {when}: {first}");
         let cause = match is_device {
-            true => "the log writes did too, so look at the device",
-            false => "the log writes did not, so it is not the device",
+            true => "the log writes changed too, so look at the device",
+            false => "the log writes do not explain it: it is not the device",
         };
         assert!(first.contains(cause), "seed {seed}: {first}");
+    }
+}
+
+/// A job of the night is slow for some hours, and over then.
+#[test]
+fn a_change_that_goes_back_is_said_to_end() {
+    let words = import(3, |hour| Hour {
+        sync_ms: if (10..15).contains(&hour) { 4.0 } else { 1.1 },
+        write_ms: 0.6,
+        commits_per_s: 200,
+    });
+    let first = first_screen(&words);
+    for part in [
+        "changed at 2025-03-03 10:00:00: 1.1",
+        "until 2025-03-03 15:00:00",
+        "it is not the device",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
     }
 }
 

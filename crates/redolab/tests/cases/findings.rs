@@ -171,6 +171,53 @@ fn what_is_in_order_is_not_called_sick() {
     }
 }
 
+/// What real programs printed is judged, or said to show nothing of a commit: silence would look
+/// like health.
+#[test]
+fn every_source_has_a_word() {
+    let real = inputs().join("../../../../evidence/tests/listings/real");
+    let mut files = 0;
+    for entry in std::fs::read_dir(real).expect("the listings") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|kind| kind == "md") {
+            continue;
+        }
+        files += 1;
+        let name = path.display().to_string();
+        let place = Place::new();
+        let done = place.run(&["import", &name, "--format", "json", "-q"]);
+        let run = done.expect(0, &[]).json();
+        let all = run["findings"].as_array().expect("findings").iter();
+        let mut ids = all.filter_map(|finding| finding["id"].as_str());
+        let is_said = ids.any(|id| id.starts_with("latency.") || id.starts_with("diagnosis."));
+        assert!(is_said, "{name}: {}", run["findings"]);
+    }
+    assert!(files > 15, "{files} listings");
+}
+
+/// Syncs that reach no medium, and the same figures of ones that do.
+#[test]
+fn flushes_that_are_none_are_named() {
+    let real = inputs().join("../../../../evidence/tests/listings/real/psql-wal.txt");
+    let real = std::fs::read_to_string(real).expect("a listing");
+    // Its 201 syncs between both readings take 414 ms.
+    let quick = real.replace("17688.273", "17274.657");
+    assert_ne!(quick, real);
+    let fsync = std::fs::read_to_string(inputs().join("a15-pg-test-fsync.txt")).expect("a case");
+    let none = fsync
+        .replacen("1940.579", "401940.579", 1)
+        .replacen("515 us", "2 us", 1);
+    assert_ne!(none, fsync);
+    for (text, is_named) in [(real, false), (quick, true), (fsync, false), (none, true)] {
+        let place = Place::new();
+        std::fs::write(place.path().join("of.txt"), &text).expect("writable");
+        let run = place.run(&["import", "of.txt", "--format", "json", "-q"]);
+        let run = run.expect(0, &[]).json();
+        let said = claims(&run, "diagnosis.no_flush");
+        assert_eq!(!said.is_empty(), is_named, "{text}: {}", run["findings"]);
+    }
+}
+
 /// Figures of different hours are not compared with each other: twelve reports of one instance,
 /// each right, whose waits differ from hour to hour, with averages in whole milliseconds.
 #[test]

@@ -305,13 +305,18 @@ fn value(of: &Observation) -> String {
 /// Where a row comes from: the tables of both evidences.
 fn origin((pair, cells): (&ComparedPair<'_>, &Vec<Cell>)) -> RowOrigin {
     let line = pair.a.line.or(pair.b.line).unwrap_or(1);
+    let of = [pair.a, pair.b].into_iter().find(|o| !o.file.is_empty());
+    computed(of.map_or("", |o| &o.file), line, cells)
+}
+
+/// A row of which every cell was computed by the first formula of its table.
+pub(super) fn computed(file: &str, line: u64, cells: &[Cell]) -> RowOrigin {
     let cell = |cell: &Cell| match cell {
         Cell::Blank => CellOrigin::Given,
         _ => CellOrigin::Derived(Box::default()),
     };
-    let of = [pair.a, pair.b].into_iter().find(|o| !o.file.is_empty());
     RowOrigin {
-        file: of.map_or_else(String::new, |o| o.file.clone()),
+        file: file.to_owned(),
         lines: (line, line),
         cells: cells.iter().map(cell).collect(),
     }

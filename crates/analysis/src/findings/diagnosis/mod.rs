@@ -38,8 +38,8 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     sources::collect(tables, thresholds, &mut notes);
     sync_methods::collect(tables, &mut notes);
     let reports = reports(tables);
-    let told = series::told_of(tables);
-    for report in reports.iter().filter(|of| told.is_of(of.file)) {
+    let passed_over = series::passed_over(tables);
+    for report in reports.iter().filter(|of| !passed_over.contains(of.file)) {
         if !has_rows {
             write_mean(report, thresholds, &mut notes);
         }
@@ -103,6 +103,23 @@ pub(crate) fn first_waits(imported: &Imported) -> (Option<MeanAndCount>, Option<
             .max_by(by_count)
     };
     (known(SYNC), known(WRITE))
+}
+
+/// Whether the log writes explain by how much log file sync changed, both before and after: a
+/// commit waits for up to two of them. Nothing where the figures are between.
+pub(crate) fn explained_by_writes(sync: [f64; 2], write: [f64; 2]) -> Option<&'static str> {
+    /// Parts of the change that the writes may have, where they explain it and where they do not.
+    const SHARES: [f64; 2] = [0.5, 0.25];
+    let share = 2.0 * (write[1] - write[0]) / (sync[1] - sync[0]);
+    match share {
+        share if share >= SHARES[0] => {
+            Some("the log writes changed too, so look at the device and at what else it does")
+        }
+        share if share <= SHARES[1] => {
+            Some("the log writes do not explain it: it is not the device")
+        }
+        _ => None,
+    }
 }
 
 /// A claim with the file that it is about.

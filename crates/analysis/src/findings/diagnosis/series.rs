@@ -1,22 +1,23 @@
 //! A folder of reports of one instance as a series by time, and when something changed in it.
 //!
-//! Invariants: a report stands in the series of its own instance alone; reports of one interval are
+//! Invariants: a report is in the series of its own instance alone; reports of one interval are
 //! there once; what a report does not contain is blank; a change is claimed where both sides have
-//! several reports and an interval of their difference excludes none.
+//! several reports and an interval of their difference excludes zero.
 
 use super::super::evidence::view::{Line, Tables, lines};
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
 use super::figures::{ReportFigures, reports};
-use super::{SYNC, WRITE};
+use super::{SYNC, WRITE, explained_by_writes};
 use crate::format::{self, latency};
-use crate::stats::change::segments;
+use crate::stats::bootstrap::quantile;
+use crate::stats::change::{Segment, segments};
 use crate::stats::counts::Counts;
 use crate::stats::shift::hodges_lehmann;
 use jiff::civil::DateTime;
 use measure::imported::{Cell, Column, Imported, Source, Table};
-use measure::origin::{CellOrigin, RowOrigin};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Id of the table of a series.
 pub const REPORT_SERIES: &str = "report_series";
@@ -94,10 +95,6 @@ pub fn tables(imported: &Imported) -> Vec<Table> {
         };
         let key = ["DB Id", "DB Name", "Instance", "Inst Num"].map(fact);
         let of = all.entry(key).or_default();
-        // The same interval as text and as HTML.
-        if of.iter().any(|known| known.begin == begin) {
-            continue;
-        }
         of.push(SeriesReport {
             begin,
             startup: fact("Startup Time"),
@@ -105,8 +102,13 @@ pub fn tables(imported: &Imported) -> Vec<Table> {
             cells: FIGURES.iter().map(|(.., of)| of(&report)).collect(),
         });
     }
-    let series = all.into_iter().filter(|(_, of)| of.len() >= REPORTS_MIN);
-    series.map(|(key, of)| table(key, of)).collect()
+    let series = all.into_iter().filter_map(|(key, mut of)| {
+        of.sort_by_key(|report| report.begin);
+        // The same interval as text and as HTML.
+        of.dedup_by_key(|report| report.begin);
+        (of.len() >= REPORTS_MIN).then(|| table(key, &of))
+    });
+    series.collect()
 }
 
 /// `38483 27-Sep-20 11:00:13 65 1.7`: when a snapshot was taken.
@@ -125,8 +127,7 @@ fn moment(snap: &str) -> Option<DateTime> {
     })
 }
 
-fn table([id, name, instance, number]: [&str; 4], mut of: Vec<SeriesReport<'_>>) -> Table {
-    of.sort_by_key(|report| report.begin);
+fn table([id, name, instance, number]: [&str; 4], of: &[SeriesReport<'_>]) -> Table {
     let column = |key: &str, heading: &str| Column {
         key: key.to_owned(),
         heading: heading.to_owned(),
@@ -134,10 +135,9 @@ fn table([id, name, instance, number]: [&str; 4], mut of: Vec<SeriesReport<'_>>)
     let mut columns = vec![column("begin", "Begin")];
     columns.extend(FIGURES.iter().map(|(key, heading, _)| column(key, heading)));
     columns.extend([column("restarted", "Restarted"), column("report", "Report")]);
-    let startups: Vec<&str> = of.iter().map(|report| report.startup).collect();
     let row = |(at, report): (usize, &SeriesReport<'_>)| {
-        let before = at.checked_sub(1).and_then(|at| startups.get(at));
-        let is_new = before.is_some_and(|before| *before != report.startup);
+        let before = at.checked_sub(1).and_then(|at| of.get(at));
+        let is_new = before.is_some_and(|before| before.startup != report.startup);
         let begin = report.begin.strftime("%Y-%m-%d %H:%M:%S").to_string();
         let mut cells = vec![Cell::Text(begin)];
         let known = |value: &Option<f64>| value.map_or(Cell::Blank, Cell::Real);
@@ -151,16 +151,8 @@ fn table([id, name, instance, number]: [&str; 4], mut of: Vec<SeriesReport<'_>>)
         cells
     };
     let rows: Vec<Vec<Cell>> = of.iter().enumerate().map(row).collect();
-    let origin = |(report, cells): (&SeriesReport<'_>, &Vec<Cell>)| RowOrigin {
-        file: report.file.to_owned(),
-        lines: (1, 1),
-        cells: cells
-            .iter()
-            .map(|cell| match cell {
-                Cell::Blank => CellOrigin::Given,
-                _ => CellOrigin::Derived(Box::default()),
-            })
-            .collect(),
+    let origin = |(report, cells): (&SeriesReport<'_>, &Vec<Cell>)| {
+        super::super::agreement::computed(report.file, 1, cells)
     };
     let origins = of.iter().zip(&rows).map(origin).collect();
     let named = if name.is_empty() { id } else { name };
@@ -179,34 +171,18 @@ fn table([id, name, instance, number]: [&str; 4], mut of: Vec<SeriesReport<'_>>)
     }
 }
 
-/// Of which reports of series single findings are made: of a day, of the worst one alone.
-pub(super) struct ToldReports<'a> {
-    in_series: BTreeSet<&'a str>,
-    worst: BTreeSet<&'a str>,
-}
-
-impl ToldReports<'_> {
-    pub(super) fn is_of(&self, file: &str) -> bool {
-        !self.in_series.contains(file) || self.worst.contains(file)
-    }
-}
-
-pub(super) fn told_of(tables: Tables<'_>) -> ToldReports<'_> {
-    let mut told = ToldReports {
-        in_series: BTreeSet::new(),
-        worst: BTreeSet::new(),
-    };
+/// Reports of which no single findings are made: those of a series but its slowest.
+pub(super) fn passed_over(tables: Tables<'_>) -> BTreeSet<&str> {
+    let mut all = BTreeSet::new();
     for table in tables.of(REPORT_SERIES) {
         let slow = |line: &Line<'_>| line.number(FIGURES[0].0).or(line.number(FIGURES[1].0));
-        let worst = lines(table).max_by(|a, b| {
-            let [a, b] = [a, b].map(|line| slow(line).unwrap_or(0.0));
-            a.total_cmp(&b)
-        });
-        told.in_series
-            .extend(lines(table).map(|line| line.text("report")));
-        told.worst.extend(worst.map(|line| line.text("report")));
+        let slow = |line: &Line<'_>| slow(line).unwrap_or(0.0);
+        let slowest = lines(table).max_by(|a, b| slow(a).total_cmp(&slow(b)));
+        let slowest = slowest.map(|line| line.text("report"));
+        let reports = lines(table).map(|line| line.text("report"));
+        all.extend(reports.filter(|report| Some(*report) != slowest));
     }
-    told
+    all
 }
 
 /// When log file sync, or the log writes, changed their level, and what changed with them.
@@ -221,21 +197,27 @@ pub(super) fn collect(tables: Tables<'_>, notes: &mut Vec<Note>) {
     }
 }
 
-/// A change of a figure: the first report behind it, and both sides.
+/// A lasting step of a figure: the reports of both its levels, medians, and an interval of their
+/// difference.
 struct SeriesChange {
     key: &'static str,
-    at: usize,
-    before: f64,
-    after: f64,
-    /// Of the difference.
-    interval: Option<[f64; 2]>,
+    before: Range<usize>,
+    after: Range<usize>,
+    levels: [f64; 2],
+    interval: [f64; 2],
 }
 
 fn column(table: &Table, key: &str) -> Vec<Option<f64>> {
     lines(table).map(|line| line.number(key)).collect()
 }
 
-/// The largest lasting change of a figure.
+/// Whether two levels are far enough apart.
+fn has_moved(before: f64, after: f64) -> bool {
+    (after / before).ln().abs() >= CHANGE_MIN.ln_1p()
+}
+
+/// The largest lasting rise of a figure, else its largest fall: of hours that were slow, where they
+/// begin says more than where they end.
 fn change(table: &Table, key: &'static str) -> Option<SeriesChange> {
     let known: Vec<(usize, f64)> = column(table, key)
         .into_iter()
@@ -244,38 +226,34 @@ fn change(table: &Table, key: &'static str) -> Option<SeriesChange> {
         .collect();
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let found = segments(&values, SIDE_MIN).ok()?;
-    let (left, right) = found
-        .windows(2)
-        .filter_map(|pair| Some((pair.first()?, pair.last()?)))
-        .max_by(|a, b| {
-            let step = |pair: &(_, &_)| -> f64 {
-                let (left, right): (
-                    &crate::stats::change::Segment,
-                    &crate::stats::change::Segment,
-                ) = *pair;
-                (right.level / left.level).ln().abs()
-            };
-            step(a).total_cmp(&step(b))
-        })?;
-    let (before, after) = (left.level, right.level);
-    if (after / before).ln().abs() < CHANGE_MIN.ln_1p() || before.max(after) < QUICK_MS {
+    let pairs = found.windows(2).filter_map(|pair| match pair {
+        [left, right] => Some((right.level / left.level, left, right)),
+        _ => None,
+    });
+    let weight = |ratio: f64| (ratio > 1.0 && has_moved(1.0, ratio), ratio.ln().abs());
+    let (_, left, right) = pairs.max_by(|(a, ..), (b, ..)| {
+        let (a, b) = (weight(*a), weight(*b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })?;
+    let levels = [left.level, right.level];
+    if !has_moved(left.level, right.level) || left.level.max(right.level) < QUICK_MS {
         return None;
     }
-    let side = |from: usize, to: usize| Counts::of(values.get(from..to).unwrap_or_default());
-    let sides = side(right.start, right.end)
-        .ok()
-        .zip(side(left.start, left.end).ok());
-    let shift = sides.and_then(|(x, y)| hodges_lehmann(&x, &y, LEVEL).ok());
-    if shift.is_some_and(|shift| shift.low <= 0.0 && shift.high >= 0.0) {
-        return None;
-    }
+    let side = |of: &Segment| Counts::of(values.get(of.start..of.end).unwrap_or_default()).ok();
+    // Too few reports for an interval show no change.
+    let shift = hodges_lehmann(&side(right)?, &side(left)?, LEVEL).ok()?;
+    let reports = |of: &Segment| {
+        let end = known.get(of.end).map_or(table.rows.len(), |(at, _)| *at);
+        Some(known.get(of.start)?.0..end)
+    };
     Some(SeriesChange {
         key,
-        at: known.get(right.start)?.0,
-        before,
-        after,
-        interval: shift.map(|shift| [shift.low, shift.high]),
+        before: reports(left)?,
+        after: reports(right)?,
+        levels,
+        interval: [shift.low, shift.high],
     })
+    .filter(|of| of.interval[0] > 0.0 || of.interval[1] < 0.0)
 }
 
 fn instance(table: &Table) -> &str {
@@ -289,62 +267,61 @@ fn heading(key: &str) -> &'static str {
     })
 }
 
+/// The medians of a figure on both sides of a change.
+fn sides(table: &Table, change: &SeriesChange, key: &str) -> Option<[f64; 2]> {
+    let all = column(table, key);
+    let median = |of: &Range<usize>| {
+        let mut known: Vec<f64> = all.get(of.clone())?.iter().flatten().copied().collect();
+        (!known.is_empty()).then(|| quantile(&mut known, 0.5))
+    };
+    Some([median(&change.before)?, median(&change.after)?])
+}
+
 fn changed(table: &Table, change: &SeriesChange) -> Note {
-    let when = lines(table).nth(change.at);
-    let when = when.map_or("", |line: Line<'_>| line.text("begin"));
+    let begin = |at: usize| lines(table).nth(at).map(|line| line.text("begin"));
     let time = |ms: f64| latency(ms * 1e6);
-    let interval = change.interval.map_or_else(String::new, |[low, high]| {
-        format!(", a difference of {} to {} at 95 %", time(low), time(high))
-    });
-    let median = |key: &str, from: usize, to: usize| {
-        let all = column(table, key);
-        let mut known: Vec<f64> = all.get(from..to)?.iter().flatten().copied().collect();
-        (!known.is_empty()).then(|| crate::stats::bootstrap::quantile(&mut known, 0.5))
+    let [before, after] = change.levels;
+    let [low, high] = change.interval;
+    // What goes back, as a job of the night does, does not last.
+    let until = match begin(change.after.end) {
+        Some(end) => format!("until {end}"),
+        None => "from then on".to_owned(),
     };
     let others = FIGURES.iter().filter(|(key, ..)| *key != change.key);
-    let mut with = Vec::new();
-    let mut device = None;
-    for (key, name, _) in others {
-        let sides = median(key, 0, change.at).zip(median(key, change.at, table.rows.len()));
-        let Some((before, after)) = sides else {
-            continue;
-        };
-        let has_moved = (after / before).ln().abs() >= CHANGE_MIN.ln_1p();
-        if *key == FIGURES[1].0 {
-            device = Some(has_moved);
-        }
-        if has_moved {
-            let [before, after] = [before, after].map(format::digits);
-            with.push(format!("{name} {before} to {after}"));
-        }
-    }
-    let with = match with.is_empty() {
+    let moved = others.filter_map(|(key, name, _)| {
+        let [a, b] = sides(table, change, key).filter(|[a, b]| has_moved(*a, *b))?;
+        let [a, b] = [a, b].map(format::digits);
+        Some(format!("{name} {a} to {b}"))
+    });
+    let moved: Vec<String> = moved.collect();
+    let with = match moved.is_empty() {
         true => "nothing else in the reports changed with it".to_owned(),
-        false => format!("with it changed: {}", with.join("; ")),
+        false => format!("with it changed: {}", moved.join("; ")),
     };
-    let cause = match (change.key == FIGURES[0].0, device) {
-        (true, Some(false)) => ": the log writes did not, so it is not the device",
-        (true, Some(true)) => {
-            ": the log writes did too, so look at the device and at what else it does"
-        }
-        _ => "",
-    };
+    let writes = sides(table, change, FIGURES[1].0);
+    let writes = writes.filter(|_| change.key == FIGURES[0].0);
+    let cause = writes.and_then(|writes| explained_by_writes(change.levels, writes));
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     let claim = format!(
-        "{} changed at {when}: {} before, {} from then on ({}{interval}); {with}{cause} ({})",
+        "{} changed at {}: {} before, {} {until} ({}, a difference of {} to {} at 95 %); \
+         {with}{cause} ({})",
         heading(change.key),
-        time(change.before),
-        time(change.after),
-        measure::words::change(change.after / change.before),
+        begin(change.after.start).unwrap_or_default(),
+        time(before),
+        time(after),
+        measure::words::change(after / before),
+        time(low),
+        time(high),
         instance(table)
     );
-    let weight = match change.after > change.before {
+    let weight = match after > before {
         true => Caution,
         false => Info,
     };
     Note::of(&catalogue::DIAGNOSIS_CHANGE, weight, claim)
-        .number("before_ms", change.before)
-        .number("after_ms", change.after)
-        .number("reports_before", change.at as f64)
+        .number("before_ms", before)
+        .number("after_ms", after)
+        .number("reports_before", change.before.len() as f64)
 }
 
 fn unchanged(table: &Table) -> Note {

@@ -9,7 +9,7 @@ use super::super::evidence::view::{Line, Tables, lines, place};
 use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
-use super::tails::{OUTLIER_MS, WAITS_MIN, named};
+use super::tails::{OUTLIER_MS, WAITS_MIN, named, slow, slow_in_words};
 use crate::format::{count, latency};
 use crate::thresholds::Thresholds;
 use measure::imported::Table;
@@ -82,28 +82,30 @@ impl SourceTimes<'_> {
             parts.join(", "),
             place(self.table)
         );
-        let limits = format!(
-            "a mean over {} ms, a 99th percentile over {} ms, or a single one over {OUTLIER_MS} ms",
-            t.write_mean_fair_ms.value, t.tail_p999_ms.value
-        );
-        let floor_ms = t.flush_floor_us.value / 1e3;
-        let is_too_fast = self.is_sync && self.mean_ms.is_some_and(|ms| ms < floor_ms);
+        let floor = &t.flush_floor_us;
+        let is_too_fast = self.is_sync && self.mean_ms.is_some_and(|ms| ms < floor.value / 1e3);
         let note = match (self.is_slow(t), banded) {
             _ if is_too_fast => {
                 let claim = format!("{claim}: no device answers that fast");
                 Note::of(&catalogue::DIAGNOSIS_NO_FLUSH, Caution, claim)
+                    .limit(format!("a mean sync under {} us", floor.value), floor)
             }
-            (true, _) => Note::of(&catalogue::DIAGNOSIS_SLOW_SYNCS, Caution, claim),
-            (false, Some((weight, _))) => {
-                Note::of(&catalogue::LATENCY_SOURCE, weight, claim).no_advice()
+            (true, _) if self.is_sync => slow(claim, t),
+            (is_slow, banded) => {
+                let weight = match banded {
+                    _ if is_slow => Caution,
+                    Some((weight, _)) => weight,
+                    None => Info,
+                };
+                Note::of(&catalogue::LATENCY_SOURCE, weight, claim)
+                    .limit(slow_in_words(t), &t.write_mean_fair_ms)
+                    .advice_if(is_slow)
             }
-            (false, None) => Note::of(&catalogue::LATENCY_SOURCE, Info, claim).no_advice(),
         };
         note.maybe("mean_ms", self.mean_ms)
-            .maybe("p99_ms", self.tail.map(|(_, ms)| ms))
+            .maybe("tail_ms", self.tail.map(|(_, ms)| ms))
             .maybe("longest_ms", self.longest_ms)
             .maybe("waits", self.waits)
-            .limit(limits, &t.write_mean_fair_ms)
     }
 }
 
@@ -384,16 +386,19 @@ fn histograms<'a>(table: &'a Table, of: &'static HistogramColumns) -> Vec<Source
 
 /// fio that synchronised nothing, as far as its own words show.
 fn without_flushes(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    const DURABLE: [&str; 5] = ["sync=1", "sync=sync", "sync=dsync", "fsync=", "fdatasync="];
+    let is_durable = |option: &str| match option.trim().split_once('=') {
+        Some(("sync", how)) => ["1", "sync", "dsync"].contains(&how),
+        Some(("fsync" | "fdatasync", every)) => every != "0",
+        _ => false,
+    };
     for table in tables.of("fio_latency") {
-        let has_sync = lines(table).any(|line| line.text("direction") == "sync");
+        let has = |direction| lines(table).any(|line| line.text("direction") == direction);
         let of_file = tables.of("fio_jobs").filter(|jobs| jobs.file == table.file);
-        let is_durable = of_file.flat_map(lines).any(|line| {
-            let method = line.text("method");
-            DURABLE.iter().any(|word| method.contains(word)) && !method.contains("fsync=0")
+        let asks = of_file.flat_map(lines).any(|line| {
+            let mut options = line.text("method").split([' ', ',']);
+            options.any(is_durable)
         });
-        let writes = lines(table).any(|line| line.text("direction") == "write");
-        if has_sync || is_durable || !writes {
+        if has("sync") || asks || !has("write") {
             continue;
         }
         let claim = format!(
@@ -407,30 +412,50 @@ fn without_flushes(tables: Tables<'_>, notes: &mut Vec<Note>) {
     }
 }
 
-/// Sources that count and time nothing.
+/// A table without times of single waits: its id, what it is, what to see instead, and the tables
+/// that have such times beside it.
+type Timeless = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
+
+/// Sources that count and time nothing, or have averages of intervals alone.
 fn counts_alone(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    const COUNTS: [(&str, &str, &str); 4] = [
+    const ALL: [Timeless; 5] = [
         (
             "mysql_status",
             "MySQL's status",
             "redolab watch, or performance_schema's file_summary_by_event_name",
+            &[],
         ),
-        ("innodb_status", "InnoDB's status", "redolab watch"),
-        ("hammerdb", "HammerDB's result", "its time profile"),
+        ("innodb_status", "InnoDB's status", "redolab watch", &[]),
+        (
+            "hammerdb",
+            "HammerDB's result",
+            "its time profile",
+            &["hammerdb_profile"],
+        ),
         (
             "pgbench_progress",
             "pgbench's progress",
             "its summary, or pgbench -l",
+            &["pgbench", "pgbench_intervals"],
+        ),
+        (
+            "fio_log",
+            "fio's log",
+            "fio's JSON (--output-format=json+) with --fdatasync=1",
+            &["fio_latency"],
         ),
     ];
-    const TIMED: [&str; 3] = ["pgbench", "hammerdb_profile", "pgbench_intervals"];
-    for (id, what, instead) in COUNTS {
-        let Some(table) = tables.of(id).next() else {
+    for (id, what, instead, timed) in ALL {
+        let table = tables.of(id).next();
+        let is_timed = timed.iter().any(|id| tables.of(id).next().is_some());
+        let Some(table) = table.filter(|_| !is_timed) else {
             continue;
         };
-        if TIMED.iter().any(|id| tables.of(id).next().is_some()) {
-            continue;
-        }
         let claim = format!(
             "{what} has no time of single waits for the log: nothing of them can be judged ({})",
             place(table)

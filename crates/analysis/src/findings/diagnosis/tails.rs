@@ -261,14 +261,17 @@ fn report_histograms(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) 
     }
 }
 
-fn slow(claim: String, t: &Thresholds) -> Note {
-    Note::of(&catalogue::DIAGNOSIS_SLOW_SYNCS, Caution, claim).limit(
-        format!(
-            "a mean over {} ms, a 99th percentile over {} ms, or a single one over {OUTLIER_MS} ms",
-            t.write_mean_fair_ms.value, t.tail_p999_ms.value
-        ),
-        &t.write_mean_fair_ms,
+/// What makes waits slow.
+pub(super) fn slow_in_words(t: &Thresholds) -> String {
+    format!(
+        "a mean over {} ms, a 99th percentile over {} ms, or a single one over {OUTLIER_MS} ms",
+        t.write_mean_fair_ms.value, t.tail_p999_ms.value
     )
+}
+
+pub(super) fn slow(claim: String, t: &Thresholds) -> Note {
+    Note::of(&catalogue::DIAGNOSIS_SLOW_SYNCS, Caution, claim)
+        .limit(slow_in_words(t), &t.write_mean_fair_ms)
 }
 
 /// Cumulative buckets of log syncs: the bucket in which 99 of 100 are.
