@@ -9,7 +9,7 @@
 
 use crate::harness::Tally;
 use crate::suite::{self, Suite};
-use crate::{Outcome, cargo, packages, tidy};
+use crate::{Outcome, cargo, held, packages, tidy};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::JoinHandle;
@@ -36,13 +36,17 @@ struct Tests {
     filter: &'static [&'static str],
     /// Whether the tests in documentation belong to them.
     documentation: bool,
+    /// The package whose files decide how they end, where fixed seeds do: see [`held`].
+    decided_by: Option<&'static str>,
 }
 
-const fn tests(build: &'static [&'static str], filter: &'static [&'static str]) -> Work {
+/// Tests of the log at length.
+const fn of_the_log(build: &'static [&'static str], filter: &'static [&'static str]) -> Work {
     Work::Tests(Tests {
         build,
         filter,
         documentation: false,
+        decided_by: Some("redolab-redo"),
     })
 }
 
@@ -82,6 +86,7 @@ const TESTS: Tests = Tests {
     build: &["--workspace", "--locked"],
     filter: &[],
     documentation: true,
+    decided_by: None,
 };
 const CRASH: &[&str] = &[
     "--release",
@@ -133,17 +138,20 @@ const STEPS: &[Step] = &[
     Step {
         // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
         env: &[("REDOLAB_CRASH_SEEDS", "10000")],
-        ..step("crash-simulation", tests(CRASH, &[]))
+        ..step("crash-simulation", of_the_log(CRASH, &[]))
     },
     Step {
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
         env: &[("LOOM_MAX_DURATION", "1")],
-        ..step("interleavings", tests(INTERLEAVINGS, &["interleavings"]))
+        ..step(
+            "interleavings",
+            of_the_log(INTERLEAVINGS, &["interleavings"]),
+        )
     },
     Step {
         // The full number of schedules is drawn by `prove schedules`.
         env: &[("REDO_SCHEDULES", "100")],
-        ..step("schedules", tests(SCHEDULES, BUT_ONE))
+        ..step("schedules", of_the_log(SCHEDULES, BUT_ONE))
     },
 ];
 
@@ -210,6 +218,16 @@ impl Results {
         self.end(name, if well { "passed" } else { "FAILED" }, begun);
     }
 
+    /// Takes a step that passed with these files at `commit` as what it is: not run.
+    fn keep(&mut self, name: &'static str, commit: &str, begun: Instant) {
+        let commit = commit.get(..8).unwrap_or(commit);
+        self.total.skipped += 1;
+        self.total.reasons.push(format!(
+            "{name}: it passed with exactly these files at {commit}; `cargo xtask check {name}` runs it again"
+        ));
+        self.end(name, "held", begun);
+    }
+
     fn end(&mut self, name: &'static str, how: &'static str, begun: Instant) {
         let wall = begun.elapsed();
         self.ended.push(Ended { name, how, wall });
@@ -234,11 +252,19 @@ pub fn run(root: &Path, options: &Options, setup: Option<JoinHandle<()>>) -> Out
                 Work::Packages => packages::run(root),
                 Work::Cargo(arguments) => cargo_step(root, arguments, step.env),
                 Work::Tests(tests) => {
+                    let digest = digest(root, step, tests);
+                    let held = digest
+                        .as_ref()
+                        .and_then(|d| held::held_at(root, step.name, d));
+                    if let Some(commit) = held.filter(|_| options.only.is_empty()) {
+                        results.keep(step.name, &commit, begun);
+                        continue;
+                    }
                     // A set-up that has panicked has said so, and tests say what they lack.
                     setup.take().map(JoinHandle::join);
                     match start(root, step, tests, at_once) {
                         Ok(running) => {
-                            beside.push((step.name, begun, running));
+                            beside.push((step.name, begun, digest, running));
                             continue;
                         }
                         Err(problem) => Err(problem),
@@ -250,9 +276,15 @@ pub fn run(root: &Path, options: &Options, setup: Option<JoinHandle<()>>) -> Out
     }
     // What it installs would be left half made.
     setup.take().map(JoinHandle::join);
-    for (name, begun, running) in beside {
+    for (name, begun, digest, running) in beside {
         let panicked = "a thread that runs tests has panicked".to_owned();
         let done = running.join().unwrap_or(Err(panicked));
+        if let (Some(digest), Ok((true, tally))) = (&digest, &done)
+            && tally.skipped == 0
+            && let Err(problem) = held::record(root, name, digest, tally.passed)
+        {
+            println!("{name}: {problem}");
+        }
         results.take(name, begun, done);
     }
     print!("{}", summary(&results, first.elapsed(), children_cpu()));
@@ -285,6 +317,12 @@ fn summary(results: &Results, wall: Duration, cpu: Duration) -> String {
         "{passed} passed, {failed} failed, {skipped} skipped"
     ));
     lines.join("\n") + "\n"
+}
+
+/// The digest of what decides how the tests of a step end, where that can be said.
+fn digest(root: &Path, step: &Step, tests: &Tests) -> Option<String> {
+    let how = format!("{:?} {:?} {:?}", tests.build, tests.filter, step.env);
+    held::digest(root, tests.decided_by?, &how).ok()
 }
 
 /// Builds the tests of a step and starts them, so many programs that compute at once.

@@ -17,6 +17,7 @@ mod figures;
 mod fuzz;
 mod generate;
 mod harness;
+mod held;
 mod packages;
 mod policy;
 mod prove;

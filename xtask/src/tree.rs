@@ -44,6 +44,11 @@ pub fn is_output(folder: &Path, name: &str) -> bool {
     name == ".git" || is_tagged || is_built
 }
 
+/// Whether a file is what `redolab check` writes where it is started.
+fn is_report(name: &str) -> bool {
+    name.starts_with("redolab-") && name.ends_with(".html")
+}
+
 fn walk(folder: &Path, prefix: &str, found: &mut Vec<File>) -> Outcome<()> {
     let told = |e: std::io::Error| format!("{}: {e}", folder.display());
     for entry in std::fs::read_dir(folder).map_err(told)? {
@@ -55,7 +60,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<File>) -> Outcome<()> {
             if !is_output(folder, &name) {
                 walk(&entry.path(), &format!("{path}/"), found)?;
             }
-        } else if kind.is_file() && name != ".git" {
+        } else if kind.is_file() && name != ".git" && !(prefix.is_empty() && is_report(&name)) {
             let bytes = entry.metadata().map_err(told)?.len();
             if bytes <= BYTES_MAX
                 && let Ok(text) = std::fs::read_to_string(entry.path())

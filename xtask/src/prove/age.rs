@@ -165,7 +165,7 @@ fn since(root: &Path, commit: &str, package: &str) -> Option<Since> {
 }
 
 /// The folders of a package and of all packages that it is built from.
-fn built_from(root: &Path, package: &str) -> Vec<String> {
+pub fn built_from(root: &Path, package: &str) -> Vec<String> {
     let folder = |name: &str| name.strip_prefix("redolab-").unwrap_or(name).to_owned();
     let (mut found, mut next) = (Vec::new(), vec![folder(package)]);
     while let Some(name) = next.pop() {

@@ -16,7 +16,7 @@ pub mod record;
 mod soak;
 mod tests;
 
-pub use age::notes;
+pub use age::{built_from, notes};
 pub use deny::install;
 
 use crate::{Outcome, fuzz};
