@@ -155,6 +155,8 @@ thresholds! {
     tail_p999_ms,
     /// Waits over 500 ms that pass without a caution.
     outliers_allowed,
+    /// Share of log file sync in DB time below which it is not what users feel.
+    db_time_small_pct,
     /// Share of I/O in log file sync from which I/O is the place to look.
     io_share_high_pct,
     /// Longest log write over the mean, from which it is a peak.
@@ -277,6 +279,7 @@ impl Thresholds {
 
 /// Shares of a whole: more than all of it never happens.
 const SHARES: &[&str] = &[
+    "db_time_small_pct",
     "io_share_high_pct",
     "cpu_busy_pct",
     "overhead_share_pct",

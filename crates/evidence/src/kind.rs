@@ -285,7 +285,7 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     if let Some(found) = look_alike::json(&head) {
         return Err(not_read(found));
     }
-    if let Some(refusal) = stamped(file, &head) {
+    if let Some(refusal) = prefixed(file, &head) {
         return Err(refusal);
     }
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
@@ -315,25 +315,22 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     })
 }
 
-/// Why a file is refused whose lines begin with time stamps, and are of a kind behind them.
-fn stamped(file: &str, head: &Head<'_>) -> Option<ImportRefusal> {
-    let stamps = stamps::of(head)?;
-    let rest = Head {
-        bytes: &stamps.rest,
-    };
+/// Why a file is refused of which each line begins with what another program put there, and that is
+/// of a kind behind it.
+fn prefixed(file: &str, head: &Head<'_>) -> Option<ImportRefusal> {
+    let found = stamps::of(head)?;
+    let rest = Head { bytes: &found.rest };
     // Numbers behind a stamp may be anything, and etcd's lines have stamps of their own.
     let is_open = |kind| {
         let numbers = matches!(kind, Kind::CountElapsed | Kind::PgbenchLog | Kind::FioLog);
         !numbers && !matches!(kind, Kind::EventHistogram | Kind::EtcdLog)
     };
     let spec = KINDS.iter().find(|s| (s.is)(&rest))?;
-    let how = stamps
-        .width
-        .map(|width| format!(" (`cut -c{}-`)", width + 1));
-    is_open(spec.kind).then(|| ImportRefusal::Stamped {
+    is_open(spec.kind).then(|| ImportRefusal::Prefixed {
         file: file.to_owned(),
-        stamp: quote(stamps.example.as_bytes()),
-        how: how.unwrap_or_default(),
+        what: found.what,
+        example: quote(found.example.as_bytes()),
+        how: found.how,
         kind: spec.kind,
     })
 }

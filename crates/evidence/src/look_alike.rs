@@ -62,6 +62,11 @@ const OTHER_REPORTS: &[Other] = &[
         &["ASH Report For", "ASH Report - From", "<title>ASH Report"],
     ),
     (
+        "a profile of tkprof, which has sums only",
+        "import the trace that it was made of",
+        &["TKPROF: Release"],
+    ),
+    (
         "an ADDM report, which holds advice and few figures",
         "make an AWR report of the same snapshots with awrrpt.sql",
         &[

@@ -40,19 +40,21 @@ pub enum ImportRefusal {
         /// What is wrong with it.
         what: String,
     },
-    /// Another program put a time stamp before each of its lines.
+    /// Another program put something before each of its lines.
     #[error(
-        "{file}: each line begins with a time stamp ({stamp}): cut off the stamps{how}, and import \
-         what is left, which is {kind}"
+        "{file}: each line begins with {what} ({example}): cut it off{how}, and import what is left, which is \
+         {kind}"
     )]
-    Stamped {
+    Prefixed {
         /// The file.
         file: String,
-        /// The first stamp.
-        stamp: String,
-        /// How they are cut off.
+        /// What the lines begin with.
+        what: &'static str,
+        /// The first of them.
+        example: String,
+        /// How it is cut off.
         how: String,
-        /// What is behind them.
+        /// What is behind it.
         kind: Kind,
     },
     /// It is a table of numbers, and nothing says what they measure.

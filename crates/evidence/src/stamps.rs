@@ -1,5 +1,6 @@
-//! Time stamps that another program put before each line: `ts`, `grabserial`, a journal, a shell.
-//! What is behind them begins in another column than its reader expects.
+//! What another program put before each line: a time stamp (`ts`, `grabserial`, a journal, a
+//! shell), a file (`grep`), the mark of a quoted mail. What is behind it begins in another column
+//! than its reader expects.
 
 use super::head::Head;
 
@@ -11,20 +12,44 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Stamps before the lines of a file.
+/// What stands before the lines of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LineStamps {
+pub(super) struct LinePrefix {
+    /// What it is.
+    pub(super) what: &'static str,
     /// The first one.
     pub(super) example: String,
-    /// Its characters and the blank behind it, where those of all lines are as many.
-    pub(super) width: Option<usize>,
+    /// The command that cuts it off, in brackets; empty where no single one does.
+    pub(super) how: String,
     /// The head without them.
     pub(super) rest: Vec<u8>,
 }
 
-/// The stamps of a head whose lines have one each: nine of ten, because output of other programs
+/// What programs put before lines: its name, how many bytes of a line it is, and the command that
+/// cuts it off, where that is always the same.
+type PrefixKind = (&'static str, fn(&str) -> Option<usize>, &'static str);
+
+const PREFIXES: [PrefixKind; 3] = [
+    ("a time stamp", length, ""),
+    (
+        "a file and a line of it, as grep -H and -n print them",
+        grepped,
+        " (`grep -h` prints none, `sed -E 's/^[^:]*:([0-9]+:)?//'` removes it)",
+    ),
+    (
+        "the mark of a quoted mail",
+        quoted,
+        " (`sed -E 's/^(> ?)+//'`)",
+    ),
+];
+
+/// The prefixes of a head whose lines have one each: nine of ten, because output of other programs
 /// may be between them.
-pub(super) fn of(head: &Head<'_>) -> Option<LineStamps> {
+pub(super) fn of(head: &Head<'_>) -> Option<LinePrefix> {
+    PREFIXES.iter().find_map(|kind| of_kind(head, *kind))
+}
+
+fn of_kind(head: &Head<'_>, (what, length, how): PrefixKind) -> Option<LinePrefix> {
     let mut example = None;
     let (mut rest, mut widths) = (Vec::new(), Vec::new());
     let (mut lines, mut stamped) = (0, 0);
@@ -48,15 +73,35 @@ pub(super) fn of(head: &Head<'_>) -> Option<LineStamps> {
         rest.push(b'\n');
     }
     widths.dedup();
-    let width = match widths.as_slice() {
-        [width] => Some(*width),
-        _ => None,
+    let how = match widths.as_slice() {
+        [width] if how.is_empty() => format!(" (`cut -c{}-`)", width + 1),
+        _ => how.to_owned(),
     };
-    (lines >= LINES_MIN && 10 * stamped >= 9 * lines).then_some(LineStamps {
+    (lines >= LINES_MIN && 10 * stamped >= 9 * lines).then_some(LinePrefix {
+        what,
         example: example?,
-        width,
+        how,
         rest,
     })
+}
+
+/// Bytes of what grep puts before a line: `path:`, `path:12:`; a path has a `/` or a `.`.
+fn grepped(line: &str) -> Option<usize> {
+    let (path, rest) = line.split_once(':')?;
+    let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let number = match digits > 0 && rest[digits..].starts_with(':') {
+        true => digits + 1,
+        false => 0,
+    };
+    is_path.then_some(path.len() + 1 + number)
+}
+
+/// Bytes of the marks of a quoted mail: `> `, `> > `, `>`.
+fn quoted(line: &str) -> Option<usize> {
+    let rest = line.trim_start_matches("> ");
+    let rest = rest.strip_prefix('>').unwrap_or(rest);
+    (rest.len() < line.len()).then_some(line.len() - rest.len())
 }
 
 /// Bytes of the stamp that a line begins with, with the blank behind it.

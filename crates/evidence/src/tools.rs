@@ -123,19 +123,17 @@ const TOOLS: &[Tool] = &[
         &[&["device", "bps", "sps", "msps"]],
     ),
     (
-        "output of blktrace (blkparse)",
+        "output of blktrace (blkparse or btt)",
         "import `iostat -x` or a trace of the log writer of the same time",
-        &[&["Total (", "Reads Queued:", "Writes Queued:"]],
+        &[
+            &["Total (", "Reads Queued:", "Writes Queued:"],
+            &["= All Devices =", "Q2C"],
+        ],
     ),
     (
         "iostat of macOS or a BSD",
         OTHER_IOSTAT,
         &[&["KB/t", "tps", "MB/s"]],
-    ),
-    (
-        "a profile of tkprof, which has sums only",
-        "import the trace that it was made of",
-        &[&["TKPROF: Release"]],
     ),
     (
         "fio's terse output",
@@ -315,9 +313,29 @@ const TOOLS: &[Tool] = &[
         &[&["ioping statistics ---"]],
     ),
     (
+        "a listing of SQL*Plus whose lines are wrapped",
+        "spool it again behind `set linesize 250 trimspool on`, and import that",
+        &[
+            &["EVENT", "\nTIME_WAITED"],
+            &["EVENT", "\nAVERAGE_WAIT"],
+            &["EVENT", "\nWAIT_COUNT"],
+        ],
+    ),
+    (
+        "the time profile of HammerDB as JSON",
+        "import its log (hammerdb.log) or the text of the profile; and whole transactions are in it: for the \
+         log, import an AWR report or the server's statistics of the same time",
+        &[&["\"NEWORD\"", "\"avg_ms\""]],
+    ),
+    (
         "an alert log without warnings of the log writer",
         "import the log writer's own trace",
         &[&["advanced to log sequence"], &["Starting ORACLE instance"]],
+    ),
+    (
+        "text that names Oracle's waits, without a table of them",
+        "give the report or the listing itself: a table with its headings is read from any text",
+        &[&["log file sync"], &["log file parallel write"]],
     ),
 ];
 

@@ -5,7 +5,7 @@
 
 use super::{Section, Shown};
 use crate::envelope::{Envelope, best_commits, p99_unknown};
-use crate::findings::diagnosis;
+use crate::findings::{catalogue, diagnosis};
 use crate::format;
 use crate::rows::{commit_wait_of, name_of, redo_mbps, sync_of, write_of};
 use measure::imported::Imported;
@@ -99,13 +99,27 @@ fn of_evidence(run: &Run, evidence: &Imported) -> Vec<KeyFigure> {
     let of_rows = |of: fn(&Row) -> Option<f64>| run.rows.iter().filter_map(of).find(|v| *v > 0.0);
     let commits = of_rows(|row| row.commit_throughput_tps).map(rate);
     let redo = of_rows(redo_mbps).map(megabytes);
-    let mut out = vec![
+    let mut out: Vec<KeyFigure> = db_time(run).into_iter().collect();
+    out.extend([
         mean("Log file sync, mean", waits.0, sync_of),
         mean("Log file parallel write, mean", waits.1, write_of),
         KeyFigure::of("Commits", commits, String::new()),
-    ];
+    ]);
     out.extend(redo.map(|redo| KeyFigure::of("Redo", redo, String::new())));
     out
+}
+
+/// What commits have of DB time, as it was judged.
+fn db_time(run: &Run) -> Option<KeyFigure> {
+    let entry = &catalogue::DIAGNOSIS_DB_TIME;
+    let judged = run.findings.iter().find(|of| of.id == entry.id)?;
+    let (_, pct) = judged.numbers.first()?;
+    let note = match judged.advice.as_str() {
+        "" => String::new(),
+        _ => "not what makes this database slow".to_owned(),
+    };
+    let value = Shown::Measure(*pct, "%".to_owned());
+    Some(KeyFigure::of("Commits, share of DB time", value, note))
 }
 
 /// Log writes per second, and the times of the log writes and flushes that the kernel saw.

@@ -8,9 +8,10 @@ use super::findings::{claim, diagnosis};
 use super::{Body, Section, Shown, Statement, imported, place};
 use crate::bytes::has_server;
 use crate::envelope::Envelope;
+use crate::findings::catalogue;
 use crate::verdict::{need_places, needed};
 use crate::{format, size_sweep};
-use measure::judgement::{Answer, Need, Verdict, Weight};
+use measure::judgement::{Answer, Finding, Need, Verdict, Weight};
 use measure::run::{Run, problems};
 
 /// A need that nobody stated.
@@ -153,7 +154,10 @@ fn rests_on(verdict: &Verdict) -> String {
 
 /// What the weightiest findings of the evidence claim.
 fn causes(run: &Run) -> AccountAnswer {
-    let found = diagnosis(run);
+    let mut found = diagnosis(run);
+    // Commits that are hardly any of DB time are no problem, however long they take.
+    let is_small = |of: &Finding| of.id == catalogue::DIAGNOSIS_DB_TIME.id && !of.advice.is_empty();
+    found.sort_by_key(|of| !is_small(of));
     let Some((first, rest)) = found.split_first() else {
         return AccountAnswer {
             words: "No cause found".to_owned(),

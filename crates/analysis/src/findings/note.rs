@@ -71,6 +71,14 @@ impl Note {
         self
     }
 
+    /// Advice for this case, where it has its own.
+    pub(super) fn advice_or_own(self, text: Option<&str>) -> Note {
+        match text {
+            Some(text) => self.advice(text),
+            None => self,
+        }
+    }
+
     /// The entry's advice, where it is needed.
     pub(super) fn advice_if(self, is_needed: bool) -> Note {
         if is_needed { self } else { self.no_advice() }

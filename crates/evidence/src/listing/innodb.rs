@@ -1,6 +1,7 @@
 //! What InnoDB prints of its log: the sections LOG and FILE I/O of `SHOW ENGINE INNODB STATUS`, and
 //! the variables about the log and commits of `SHOW GLOBAL STATUS`, with borders, separated by tabs
-//! or vertical (`\G`). Other sections and variables say nothing about the log and are passed over.
+//! or blanks, or vertical (`\G`). Other sections and variables say nothing about the log and are
+//! passed over.
 
 use crate::counters::{CounterListing, CounterView};
 use crate::origin::{SourceLine, SourcedCell};
@@ -87,11 +88,11 @@ pub fn opens(line: &str) -> bool {
     is_banner || variable(line).is_some_and(|(name, _)| name.starts_with("Innodb_"))
 }
 
-/// A variable of the log and its value: `| Innodb_log_waits | 0 |`, or separated by a tab.
+/// A variable of the log and its value: `| Innodb_log_waits | 0 |`, or with a tab or blanks.
 fn variable(line: &str) -> Option<(&str, &str)> {
     let (name, value) = match line.strip_prefix('|') {
         Some(inner) => inner.trim_end().strip_suffix('|')?.split_once('|')?,
-        None => line.split_once('\t')?,
+        None => line.split_once('\t').or_else(|| line.split_once("  "))?,
     };
     let (name, value) = (name.trim(), value.trim());
     let is_known = || COUNTED.contains(&name) || GAUGES.contains(&name);

@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
         "11-iostat-with-stamps.txt",
         &[Refused(&[
             "each line begins with a time stamp (`2020-09-24 10:44:05.254054`)",
-            "cut off the stamps (`cut -c28-`)",
+            "cut it off (`cut -c28-`)",
             "which is iostat",
         ])],
     ),

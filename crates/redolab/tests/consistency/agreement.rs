@@ -277,8 +277,17 @@ fn a_cap_shows_in_iostat_of_the_named_device() {
     capped.extend((0..12).map(|i| (1000.0 + 100.0 * f64::from(i % 5), 0.6)));
     capped.extend((0..12).map(|_| (3000.0, 4.8)));
     let mut imported = import(&[&iostat(&capped)]).imported;
-    // Two devices: which of them has the log is not known.
-    assert_eq!(only(&diagnosed(&imported), "diagnosis.log_device"), None);
+    // Two devices: which of them has the log is not known, and is said.
+    let unknown = diagnosed(&imported);
+    let device = only(&unknown, "diagnosis.log_device").expect("the one that is written");
+    assert!(
+        device
+            .claim
+            .contains("whether it holds the log is not known"),
+        "{}",
+        device.claim
+    );
+    assert_eq!(only(&unknown, "diagnosis.cap"), None);
     imported.log_device = Some("sdb".to_owned());
     let findings = diagnosed(&imported);
     let cap = only(&findings, "diagnosis.cap").expect("found");

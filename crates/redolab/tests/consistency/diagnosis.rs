@@ -3,6 +3,8 @@
 
 #[path = "diagnosis/cases.rs"]
 mod cases;
+#[path = "diagnosis/cost.rs"]
+mod cost;
 #[path = "diagnosis/reviewed.rs"]
 mod reviewed;
 

@@ -62,6 +62,19 @@ fn study_000_report() {
     assert_eq!([0, 1].map(|i| number(t, i, "bg_time_pct")), [125.03, 94.05]);
     // More than all of the background's time, since it overlaps: no finding.
     assert!(findings_of(&background).is_empty());
+    // The totals are lost; 14 commits share a log write by the waits of a transaction.
+    let both = [
+        study!("000/foreground-189-208.txt"),
+        study!("000/background-212-239.txt"),
+    ];
+    let both = import(&[&both.join("\n")]).imported;
+    let thresholds = analysis::thresholds::Thresholds::default();
+    let all = analysis::findings::diagnosis::of(&both, &thresholds, false);
+    near(
+        found(&all, "diagnosis.group_commit", "commits_per_write"),
+        14.0,
+        1e-9,
+    );
     let batch = import(&[study!("000/batch-294-295.txt")]);
     let t = table(&batch, "commit_modes");
     assert_eq!(*cell(t, 0, "mode"), Cell::Text("BATCH".to_owned()));

@@ -8,6 +8,18 @@ const GROUP: &str = "a commit waits for the rest of the log write in flight and 
 const REFERENCE: &str = "Oracle Database Reference, wait events and statistics of these names";
 
 entries! {
+    DIAGNOSIS_DB_TIME = CatalogueEntry::new("diagnosis.db_time", High,
+        "What commits have of DB time, which is the most that a faster log can give back.")
+        .limit("share of DB time", &["db_time_small_pct"])
+        .advice("Look at the events that lead the report before the log.");
+    DIAGNOSIS_STORAGE = CatalogueEntry::new("diagnosis.storage", Medium,
+        "Log writes are slow: whether storage as a whole is, or the log's device alone.")
+        .limit("mean of log writes and of other waits for files", &["write_mean_fair_ms"])
+        .advice("Look at what the slow files share, and what the quick ones do not.");
+    DIAGNOSIS_STANDBY = CatalogueEntry::new("diagnosis.standby", High,
+        "What a synchronous standby adds to each log write: bounds, and a value where both have histograms.")
+        .rule("max(0, R - L) to R for means R of the standby and L of the log write; E[max(L, R)] - E[L] if they are independent", "the log writer waits for both at the same time")
+        .advice("Compare what it adds with what the standby protects from; stalls that both share make the value of independent times too high.");
     DIAGNOSIS_COMMIT_WAIT = CatalogueEntry::new("diagnosis.commit_wait", Medium,
         "What log file sync consists of: group commit, named causes, and what is unexplained.")
         .rule("log file sync up to 2.2 times log file parallel write is group commit by itself", GROUP)
@@ -75,6 +87,10 @@ entries! {
         "The rate of a run changed its level, so that its mean describes none of the levels.")
         .limit("levels apart", &["step_pct"])
         .advice("Look for burst credits, a full fast cache, a checkpoint or a throttle that began then; judge the last level as the sustained one.");
+    DIAGNOSIS_STALLS = CatalogueEntry::new("diagnosis.stalls", High,
+        "Intervals in which hardly anything ended, between others at the usual rate.")
+        .rule("an interval with at most 5 % of the middle rate, of at least 6", "arithmetic of the figures themselves")
+        .advice("Find what stops everything at those moments: the log's device (redolab watch), a checkpoint, a lock.");
     DIAGNOSIS_WAL_BUFFERS = CatalogueEntry::new("diagnosis.wal_buffers", High,
         "Many writes of PostgreSQL's log were made because its buffers were full.")
         .rule("10 % of the writes", "PostgreSQL documentation, pg_stat_wal.wal_buffers_full")

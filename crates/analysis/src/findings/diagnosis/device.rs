@@ -31,11 +31,18 @@ pub fn devices(imported: &Imported) -> BTreeSet<&str> {
 /// Intervals of one device.
 struct DeviceSamples<'a> {
     device: &'a str,
+    /// It holds the log, or is the only one.
+    is_known: bool,
     table: &'a Table,
     lines: Vec<Line<'a>>,
 }
 
 impl DeviceSamples<'_> {
+    /// Its mean writes per second.
+    fn writes(&self) -> f64 {
+        mean(&self.values("writes_per_s")).unwrap_or(0.0)
+    }
+
     fn values(&self, key: &str) -> Vec<f64> {
         self.lines.iter().filter_map(|l| l.number(key)).collect()
     }
@@ -47,7 +54,10 @@ impl DeviceSamples<'_> {
     }
 }
 
-/// The device that the user named, or else the only one.
+/// Devices that are judged where nobody said which one holds the log: those with most writes.
+const DEVICES_MAX: usize = 3;
+
+/// The device that the user named, or else the only one, or else those with most writes.
 pub(super) fn collect(
     tables: Tables<'_>,
     log_device: Option<&str>,
@@ -58,20 +68,26 @@ pub(super) fn collect(
         let mut devices: Vec<&str> = lines(table).map(|line| line.text("device")).collect();
         devices.sort_unstable();
         devices.dedup();
-        let device = match (log_device, devices.as_slice()) {
-            (Some(name), _) => name,
-            (None, [one]) => one,
-            _ => continue,
-        };
-        let is_sample = |l: &Line<'_>| l.text("device") == device && l.text("covers") == "interval";
-        let samples = DeviceSamples {
+        if let Some(name) = log_device {
+            devices = vec![name];
+        }
+        let is_known = devices.len() == 1;
+        let samples = devices.into_iter().map(|device| DeviceSamples {
             device,
+            is_known,
             table,
-            lines: lines(table).filter(is_sample).collect(),
-        };
-        if !samples.lines.is_empty() {
-            busy(&samples, t, notes);
-            capped(&samples, notes);
+            lines: lines(table)
+                .filter(|l| l.text("device") == device && l.text("covers") == "interval")
+                .collect(),
+        });
+        let mut samples: Vec<DeviceSamples<'_>> = samples.collect();
+        samples.retain(|of| !of.lines.is_empty() && (is_known || of.writes() >= FEW_WRITES));
+        samples.sort_by(|a, b| b.writes().total_cmp(&a.writes()));
+        for of in samples.iter().take(DEVICES_MAX) {
+            busy(of, t, notes);
+            if is_known {
+                capped(of, notes);
+            }
         }
     }
 }
@@ -91,6 +107,17 @@ fn reads_alone(reads: f64, writes: f64) -> Option<String> {
             show(reads),
             show(writes)
         )
+    })
+}
+
+/// One request that is always in flight: the device is as busy as one stream makes it, not full.
+fn one_stream(util: Option<f64>, queue: Option<f64>) -> Option<String> {
+    const ALWAYS_PCT: f64 = 90.0;
+    const ONE: std::ops::Range<f64> = 0.8..1.2;
+    let (util, queue) = util.zip(queue)?;
+    (util >= ALWAYS_PCT && ONE.contains(&queue)).then(|| {
+        "one request is always in flight: a single stream, and no sign that the device is full"
+            .to_owned()
     })
 }
 
@@ -127,6 +154,7 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
             .zip(writes)
             .and_then(|(reads, writes)| reads_alone(reads, writes)),
     );
+    parts.extend(one_stream(util, queue));
     if parts.is_empty() {
         return;
     }
@@ -138,8 +166,12 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         1 => "1 interval".to_owned(),
         n => format!("{n} intervals"),
     };
+    let unknown = match samples.is_known {
+        true => "",
+        false => "; whether it holds the log is not known (--log-device)",
+    };
     let claim = format!(
-        "{}: {}, on average of {count} ({})",
+        "{}: {}, on average of {count}{unknown} ({})",
         samples.device,
         parts.join(", "),
         place(samples.table)

@@ -7,6 +7,8 @@ use measure::imported::Table;
 use measure::printed;
 use std::collections::BTreeMap;
 
+/// Waits from which a share or a percentile of them says something.
+pub(super) const WAITS_MIN: f64 = 100.0;
 /// Tables of wait events of reports; an event of a later one has more digits.
 pub(in crate::findings) const EVENTS: [&str; 4] = [
     "top_events",
@@ -40,8 +42,10 @@ pub(in crate::findings) struct ReportFigures<'a> {
     pub(in crate::findings) file: &'a str,
     events: BTreeMap<&'a str, EventWaits>,
     statistics: BTreeMap<&'a str, f64>,
-    /// Shares of DB time in percent.
+    /// Shares of DB time in percent; Statspack has them of call time, which is the same sum.
     db_time: BTreeMap<&'a str, f64>,
+    /// Waits per transaction.
+    per_transaction: BTreeMap<&'a str, f64>,
     /// Idle processors in percent, the lowest of its tables.
     pub(in crate::findings) idle_pct: Option<f64>,
     /// Seconds between its snapshots.
@@ -52,6 +56,11 @@ impl<'a> ReportFigures<'a> {
     /// Waits for an event, by the name that Oracle gives it.
     pub(in crate::findings) fn event(&self, name: &str) -> Option<EventWaits> {
         self.events.get(name).copied()
+    }
+
+    /// Whether there is an event whose name begins so.
+    pub(in crate::findings) fn has_event_like(&self, begin: &str) -> bool {
+        self.events.keys().any(|name| name.starts_with(begin))
     }
 
     /// The sum of all waits for events of these names.
@@ -74,8 +83,16 @@ impl<'a> ReportFigures<'a> {
         self.db_time.get(name).copied()
     }
 
+    /// Waits for an event per transaction, where the report prints them exactly enough.
+    pub(in crate::findings) fn waits_per_transaction(&self, name: &str) -> Option<f64> {
+        self.per_transaction.get(name).copied()
+    }
+
     fn is_of_log(&self) -> bool {
-        !self.events.is_empty() || !self.statistics.is_empty() || self.idle_pct.is_some()
+        !self.events.is_empty()
+            || !self.statistics.is_empty()
+            || !self.per_transaction.is_empty()
+            || self.idle_pct.is_some()
     }
 
     /// Another line of a report: the one that is printed finer is kept.
@@ -146,8 +163,12 @@ impl<'a> ReportFigures<'a> {
                 }
                 "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
                 id if EVENTS.contains(&id) => {
-                    if let Some(pct) = line.number("db_time_pct") {
+                    let share = line.number("db_time_pct");
+                    if let Some(pct) = share.or_else(|| line.number("call_time_pct")) {
                         self.db_time.insert(line.text("event"), pct);
+                    }
+                    if let Some(each) = per_transaction(&line) {
+                        self.per_transaction.insert(line.text("event"), each);
                     }
                     if let Some(waits) = waits_of(&line) {
                         self.keep_finer(line.text("event"), waits);
@@ -157,6 +178,13 @@ impl<'a> ReportFigures<'a> {
             }
         }
     }
+}
+
+/// Waits per transaction of a line, where the two decimals that are printed are enough to divide
+/// by.
+fn per_transaction(line: &Line<'_>) -> Option<f64> {
+    const LEAST: f64 = 0.03;
+    line.number("waits_per_txn").filter(|each| *each >= LEAST)
 }
 
 /// Waits of a line of a report: from the sum or from the mean, whichever was printed finer.

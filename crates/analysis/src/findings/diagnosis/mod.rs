@@ -7,10 +7,15 @@
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
+mod humps;
+mod rates;
 pub mod series;
 mod sources;
+mod standby;
+mod storage;
 mod sync_methods;
 mod tails;
+mod timeless;
 mod waits;
 
 use super::evidence::published::clock;
@@ -35,15 +40,19 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     let mut notes: Vec<Note> = Vec::new();
     series::collect(tables, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
+    rates::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
-    sync_methods::collect(tables, &mut notes);
+    timeless::collect(tables, &mut notes);
+    sync_methods::collect(tables, thresholds, &mut notes);
     let reports = reports(tables);
     let passed_over = series::passed_over(tables);
     for report in reports.iter().filter(|of| !passed_over.contains(of.file)) {
+        storage::collect(report, thresholds, &mut notes);
         if !has_rows {
             write_mean(report, thresholds, &mut notes);
         }
-        waits::collect(report, thresholds, &mut notes);
+        db_time(report, thresholds, &mut notes);
+        waits::collect(report, tables, thresholds, &mut notes);
         processors(report, thresholds, &mut notes);
         redo(report, &mut notes);
     }
@@ -128,6 +137,28 @@ fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
         "" => claim,
         file => format!("{claim} ({file})"),
     }
+}
+
+/// What commits have of the time of all sessions: the most that a faster log can give back.
+fn db_time(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some(pct) = report.db_time_pct(SYNC) else {
+        return;
+    };
+    let limit = &t.db_time_small_pct;
+    let is_small = pct < limit.value;
+    let claim = match is_small {
+        true => format!(
+            "commits are {pct} % of DB time: they are not what makes this database slow, and the fastest log \
+             device gives back at most that"
+        ),
+        false => format!("commits are {pct} % of DB time: a faster log gives back at most that"),
+    };
+    notes.push(
+        Note::of(&catalogue::DIAGNOSIS_DB_TIME, Info, claim_of(report, claim))
+            .number("db_time_pct", pct)
+            .limit(format!("under {} % of DB time", limit.value), limit)
+            .advice_if(is_small),
+    );
 }
 
 fn write_mean(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
@@ -255,6 +286,47 @@ fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
     }
 }
 
+/// The one or two times at which most of `times_ms` gather, and how many do: a medium has no such
+/// constants, the time-outs of a path have.
+pub(super) fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
+    /// Times from which they gather, and the part of them that has to.
+    const TIMES_MIN: usize = 6;
+    const SHARE: f64 = 0.8;
+    /// Part by which times at one constant differ.
+    const WIDTH: f64 = 0.01;
+    let mut left = times_ms.to_vec();
+    left.sort_by(f64::total_cmp);
+    let (mut at, mut gathered) = (Vec::new(), 0);
+    while at.len() < 2 && (gathered as f64) < SHARE * times_ms.len() as f64 {
+        let until = |from: usize| left.partition_point(|ms| *ms <= left[from] * (1.0 + WIDTH));
+        let from = (0..left.len()).max_by_key(|from| until(*from) - from)?;
+        let end = until(from);
+        let most: Vec<f64> = left.drain(from..end).collect();
+        at.push(*most.get(most.len() / 2)?);
+        gathered += most.len();
+    }
+    let is_enough = gathered as f64 >= SHARE * times_ms.len() as f64;
+    let each = gathered / at.len().max(1);
+    at.sort_by(f64::total_cmp);
+    (times_ms.len() >= TIMES_MIN && is_enough && each >= TIMES_MIN / 2).then_some((at, gathered))
+}
+
+/// What times that gather at constants show.
+pub(super) fn gathered(times_ms: &[f64]) -> Option<(String, &'static str)> {
+    let (at, n) = constants(times_ms)?;
+    let at: Vec<String> = at
+        .iter()
+        .map(|ms| crate::format::latency(ms * 1e6))
+        .collect();
+    let words = format!(
+        "; {n} of them took {}, within 1 %: a time-out of the path has such constants, a slow medium has none",
+        at.join(" or ")
+    );
+    let advice = "Look at the paths: multipath time-outs and retries, errors of links and switches, aborted \
+                  commands in the kernel's log; a faster medium does not help.";
+    Some((words, advice))
+}
+
 /// Slow log writes of one table; of a clock nothing but their number is known.
 fn listed(times: &[f64], is_clock: bool, name: &str, table: &Table) -> Note {
     let writes = match times.len() {
@@ -274,12 +346,15 @@ fn listed(times: &[f64], is_clock: bool, name: &str, table: &Table) -> Note {
             show(longest)
         ),
     };
+    let path = gathered(times).filter(|_| !is_clock);
     let claim = format!(
-        "{writes} reported as slow ({name}): {how_long} ({})",
+        "{writes} reported as slow ({name}): {how_long}{} ({})",
+        path.as_ref().map_or("", |(words, _)| words),
         place(table)
     );
     let known = |ms: f64| (!is_clock).then_some(ms);
     Note::of(&catalogue::DIAGNOSIS_OUTLIERS, Caution, claim)
+        .advice_or_own(path.map(|(_, advice)| advice))
         .number("writes", times.len() as f64)
         .maybe("sum_ms", known(sum))
         .maybe("longest_ms", known(longest))

@@ -9,7 +9,9 @@ use super::super::evidence::view::{Line, Tables, lines, place};
 use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
-use super::tails::{OUTLIER_MS, WAITS_MIN, named, slow, slow_in_words};
+use super::figures::WAITS_MIN;
+use super::humps::two_groups;
+use super::tails::{OUTLIER_MS, named, slow, slow_in_words};
 use crate::format::{count, latency};
 use crate::thresholds::Thresholds;
 use measure::imported::Table;
@@ -28,6 +30,8 @@ struct SourceTimes<'a> {
     /// The percentile in words, and its time.
     tail: Option<(&'static str, f64)>,
     longest_ms: Option<f64>,
+    /// What stands behind the figures.
+    more: String,
     table: &'a Table,
     /// Of one sync of a log; else of something that contains more.
     is_sync: bool,
@@ -77,9 +81,10 @@ impl SourceTimes<'_> {
             cannot => format!("; {cannot}"),
         };
         let claim = format!(
-            "{}: {}{over}{words}{cannot} ({})",
+            "{}: {}{over}{words}{}{cannot} ({})",
             self.what,
             parts.join(", "),
+            self.more,
             place(self.table)
         );
         let floor = &t.flush_floor_us;
@@ -122,6 +127,9 @@ struct SourceColumns {
     sum: &'static str,
     p99: &'static str,
     longest: &'static str,
+    /// Columns of who waited, and of the part of the sum that is waiting for a processor.
+    who: &'static str,
+    processor: &'static str,
     unit_ms: f64,
     is_sync: bool,
     cannot: &'static str,
@@ -136,6 +144,8 @@ const SYNCS: SourceColumns = SourceColumns {
     sum: "",
     p99: "p99_us",
     longest: "max_us",
+    who: "",
+    processor: "",
     unit_ms: 1e-3,
     is_sync: true,
     cannot: "",
@@ -150,8 +160,8 @@ const POSTGRES: SourceColumns = SourceColumns {
     p99: "",
     longest: "",
     unit_ms: 1.0,
-    is_sync: true,
     cannot: "a mean hides rare long ones",
+    ..SYNCS
 };
 const TRANSACTIONS: SourceColumns = SourceColumns {
     table: "pgbench",
@@ -162,6 +172,8 @@ const TRANSACTIONS: SourceColumns = SourceColumns {
     sum: "",
     p99: "",
     longest: "",
+    who: "",
+    processor: "",
     unit_ms: 1.0,
     is_sync: false,
     cannot: "statements are in it, and a mean hides rare long ones: see pgbench -l, or pg_stat_io",
@@ -183,6 +195,7 @@ const SOURCES: &[SourceColumns] = &[
         only: Some(("object", &["wal"])),
         count: "fsyncs",
         sum: "fsync_time_ms",
+        who: "backend_type",
         ..POSTGRES
     },
     SourceColumns {
@@ -192,6 +205,7 @@ const SOURCES: &[SourceColumns] = &[
         count: "waits",
         mean: "mean_ms",
         longest: "max_ms",
+        processor: "signal_ms",
         unit_ms: 1.0,
         ..SYNCS
     },
@@ -231,14 +245,17 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
             several(histograms(table, of), t, notes);
         }
     }
-    without_flushes(tables, notes);
-    counts_alone(tables, notes);
 }
 
-/// The slow lines of a table, else the slowest.
+/// The slow lines of a table, the slowest first, else the one with most waits.
 fn several(mut all: Vec<SourceTimes<'_>>, t: &Thresholds, notes: &mut Vec<Note>) {
     all.retain(SourceTimes::has_times);
-    all.sort_by(|a, b| b.worst().total_cmp(&a.worst()));
+    let waits = |of: &SourceTimes<'_>| of.waits.unwrap_or(0.0);
+    let slow_first = |of: &SourceTimes<'_>| if of.is_slow(t) { of.worst() } else { 0.0 };
+    all.sort_by(|a, b| {
+        let by_worst = slow_first(b).total_cmp(&slow_first(a));
+        by_worst.then(waits(b).total_cmp(&waits(a)))
+    });
     let slow = all.iter().filter(|of| of.is_slow(t)).count();
     let shown = all.iter().filter(|of| slow == 0 || of.is_slow(t));
     let most = slow.clamp(1, NOTES_MAX);
@@ -254,21 +271,46 @@ fn of_line<'a>(line: &Line<'a>, of: &SourceColumns) -> Option<SourceTimes<'a>> {
     }
     let ms = |key: &str| Some(line.number(key)? * of.unit_ms);
     let waits = line.number(of.count);
-    let mean = || Some(ms(of.sum)? / waits.filter(|waits| *waits > 0.0)?);
+    let per_wait = |key: &str| Some(ms(key)? / waits.filter(|waits| *waits > 0.0)?);
     let word = word.filter(|word| !["sync", "wal"].contains(word));
+    let mean_ms = ms(of.mean)
+        .or_else(|| per_wait(of.sum))
+        .filter(|ms| *ms > 0.0);
+    let processor = per_wait(of.processor).zip(mean_ms);
+    let processor = processor.filter(|(signal, mean)| *signal >= PROCESSOR * mean);
+    let longest_ms = ms(of.longest).filter(|ms| *ms > 0.0);
+    let in_words = |(signal, mean)| {
+        let longest = longest_ms.map_or_else(String::new, |ms| {
+            format!(" (the longest {})", latency(ms * 1e6))
+        });
+        let [signal, mean] = [signal, mean].map(|ms: f64| latency(ms * 1e6));
+        format!(
+            ": of the whole mean of {mean}{longest}, {signal} is waiting for a processor behind the log write, so the \
+             processors come first and the device second"
+        )
+    };
+    let who = match line.text(of.who) {
+        "" => word.unwrap_or_default(),
+        who => who,
+    };
     Some(SourceTimes {
-        what: format!("{}{}", of.what, named(word.unwrap_or_default())),
+        what: format!("{}{}", of.what, named(who)),
         waits,
-        mean_ms: ms(of.mean).or_else(mean).filter(|ms| *ms > 0.0),
+        mean_ms: processor.map(|(signal, mean)| mean - signal).or(mean_ms),
         tail: ms(of.p99)
             .filter(|_| waits.is_none_or(|waits| waits >= WAITS_MIN))
             .map(|ms| ("a 99th percentile of", ms)),
-        longest_ms: ms(of.longest).filter(|ms| *ms > 0.0),
+        // Which part of the longest is the write's is not known.
+        longest_ms: longest_ms.filter(|_| processor.is_none()),
+        more: processor.map_or_else(String::new, in_words),
         table: line.table(),
         is_sync: of.is_sync,
         cannot: of.cannot,
     })
 }
+
+/// Part of a wait from which waiting for a processor is the larger matter.
+const PROCESSOR: f64 = 0.5;
 
 /// The section of latencies of sysbench.
 fn sysbench(table: &Table) -> Option<SourceTimes<'_>> {
@@ -292,6 +334,7 @@ fn sysbench(table: &Table) -> Option<SourceTimes<'_>> {
             .map(|ms| ("a 99th percentile of", ms))
             .or_else(|| Some(("a 95th percentile of", ms("95th percentile")?))),
         longest_ms: ms("max"),
+        more: String::new(),
         table,
         is_sync: false,
         cannot: match is_of_files {
@@ -376,92 +419,11 @@ fn histograms<'a>(table: &'a Table, of: &'static HistogramColumns) -> Vec<Source
                 .filter(|_| waits >= WAITS_MIN)
                 .map(|(ms, _)| ("99 % under", *ms)),
             longest_ms: buckets.last().map(|(ms, _)| *ms),
+            more: two_groups(&buckets).unwrap_or_default(),
             table,
             is_sync: false,
             cannot: of.cannot,
         }
     });
     each.collect()
-}
-
-/// fio that synchronised nothing, as far as its own words show.
-fn without_flushes(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    let is_durable = |option: &str| match option.trim().split_once('=') {
-        Some(("sync", how)) => ["1", "sync", "dsync"].contains(&how),
-        Some(("fsync" | "fdatasync", every)) => every != "0",
-        _ => false,
-    };
-    for table in tables.of("fio_latency") {
-        let has = |direction| lines(table).any(|line| line.text("direction") == direction);
-        let of_file = tables.of("fio_jobs").filter(|jobs| jobs.file == table.file);
-        let asks = of_file.flat_map(lines).any(|line| {
-            let mut options = line.text("method").split([' ', ',']);
-            options.any(is_durable)
-        });
-        if has("sync") || asks || !has("write") {
-            continue;
-        }
-        let claim = format!(
-            "fio measured no sync: its writes may end in a cache, and say nothing of a commit ({})",
-            place(table)
-        );
-        notes.push(
-            Note::of(&catalogue::LATENCY_SOURCE, Info, claim)
-                .advice("Measure with --fdatasync=1, or with redolab check."),
-        );
-    }
-}
-
-/// A table without times of single waits: its id, what it is, what to see instead, and the tables
-/// that have such times beside it.
-type Timeless = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-);
-
-/// Sources that count and time nothing, or have averages of intervals alone.
-fn counts_alone(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    const ALL: [Timeless; 5] = [
-        (
-            "mysql_status",
-            "MySQL's status",
-            "redolab watch, or performance_schema's file_summary_by_event_name",
-            &[],
-        ),
-        ("innodb_status", "InnoDB's status", "redolab watch", &[]),
-        (
-            "hammerdb",
-            "HammerDB's result",
-            "its time profile",
-            &["hammerdb_profile"],
-        ),
-        (
-            "pgbench_progress",
-            "pgbench's progress",
-            "its summary, or pgbench -l",
-            &["pgbench", "pgbench_intervals"],
-        ),
-        (
-            "fio_log",
-            "fio's log",
-            "fio's JSON (--output-format=json+) with --fdatasync=1",
-            &["fio_latency"],
-        ),
-    ];
-    for (id, what, instead, timed) in ALL {
-        let table = tables.of(id).next();
-        let is_timed = timed.iter().any(|id| tables.of(id).next().is_some());
-        let Some(table) = table.filter(|_| !is_timed) else {
-            continue;
-        };
-        let claim = format!(
-            "{what} has no time of single waits for the log: nothing of them can be judged ({})",
-            place(table)
-        );
-        notes.push(
-            Note::of(&catalogue::LATENCY_SOURCE, Info, claim).advice(format!("See {instead}.")),
-        );
-    }
 }

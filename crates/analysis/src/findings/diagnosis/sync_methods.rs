@@ -1,9 +1,12 @@
 //! Syncs that flush nothing, and `pg_test_fsync`: whether its figures allow a choice of a method.
 
 use super::super::evidence::view::{Line, Tables, lines, place, show};
+use super::super::latency::band;
 use super::super::note::Note;
-use super::super::{Caution, catalogue};
-use super::tails::WAITS_MIN;
+use super::super::{Bad, Caution, catalogue};
+use super::figures::WAITS_MIN;
+use crate::format::latency;
+use crate::thresholds::Thresholds;
 use measure::imported::Table;
 
 /// Two writes that take less time than one by more than this share are no measurement of either.
@@ -12,76 +15,166 @@ const SLACK: f64 = 0.1;
 /// How many times as fast a method is that reaches no medium, where another one does.
 const TIMES: f64 = 100.0;
 
-pub(super) fn collect(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    for table in tables.of("pg_test_fsync") {
-        faster_than_the_medium(table, notes);
+/// The name of the method that synchronises nothing.
+const UNSYNCED: &str = "write";
+
+/// A method, and its time for one write in us.
+type SyncMethod<'a> = (&'a str, f64);
+
+/// The results of `pg_test_fsync`: methods with their times in us. Its headings are in the language
+/// of the system, so tests are known by their order.
+struct SyncTests<'a> {
+    table: &'a Table,
+    one: Vec<SyncMethod<'a>>,
+    two: Vec<SyncMethod<'a>>,
+    unsynced_us: Option<f64>,
+}
+
+impl<'a> SyncTests<'a> {
+    fn of(table: &'a Table) -> SyncTests<'a> {
+        let mut tests: Vec<(&str, Vec<SyncMethod<'_>>)> = Vec::new();
+        for line in lines(table) {
+            let test = line.text("test");
+            if tests.last().is_none_or(|(last, _)| *last != test) {
+                tests.push((test, Vec::new()));
+            }
+            // Times are printed in whole us: of short ones the rate says more.
+            let printed = line.number("us_per_op").filter(|us| *us >= 100.0);
+            let of_rate = || Some(1e6 / line.number("ops_per_s").filter(|rate| *rate > 0.0)?);
+            let us = printed.or_else(of_rate);
+            if let (Some((_, methods)), Some(us)) = (tests.last_mut(), us) {
+                methods.push((line.text("method"), us));
+            }
+        }
+        let unsynced = tests.iter().flat_map(|(_, methods)| methods);
+        let unsynced_us = unsynced
+            .filter(|(method, _)| *method == UNSYNCED)
+            .map(|(_, us)| *us)
+            .next();
+        let mut of_methods = tests.into_iter().map(|(_, methods)| methods);
+        SyncTests {
+            table,
+            one: of_methods.next().unwrap_or_default(),
+            two: of_methods.next().unwrap_or_default(),
+            unsynced_us,
+        }
     }
+
+    /// The quickest and the slowest method for one write.
+    fn ends(&self) -> Option<(SyncMethod<'a>, SyncMethod<'a>)> {
+        let by_time = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
+        let known = self.one.iter();
+        known
+            .clone()
+            .min_by(by_time)
+            .copied()
+            .zip(known.max_by(by_time).copied())
+    }
+}
+
+pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     for table in tables.of("pg_stat_io") {
         never_synchronised(table, notes);
     }
     for table in tables.of("pg_test_fsync") {
-        let of = |word: &str| -> Vec<(&str, f64)> {
-            let wanted = lines(table).filter(|line| line.text("test").contains(word));
-            wanted
-                .filter_map(|line| Some((line.text("method"), line.number("us_per_op")?)))
-                .collect()
-        };
-        let (one, two) = (of("using one"), of("using two"));
-        let pairs = one.iter().filter_map(|(method, single)| {
-            let (_, double) = two.iter().find(|(other, _)| other == method)?;
-            (*double < *single * (1.0 - SLACK)).then_some((*method, *single, *double))
-        });
-        let pairs: Vec<(&str, f64, f64)> = pairs.collect();
-        let Some((_, single, double)) = pairs.first().copied() else {
-            continue;
-        };
-        let named: Vec<String> = pairs
-            .iter()
-            .map(|(method, single, double)| {
-                format!(
-                    "{method} takes {} us for one write and {} us for two",
-                    show(*single),
-                    show(*double)
-                )
-            })
-            .collect();
-        let claim = format!(
-            "two writes cannot be faster than one: {} ({}): the figures contradict each other",
-            named.join("; "),
-            place(table)
-        );
-        notes.push(
-            Note::of(&catalogue::DIAGNOSIS_SYNC_TESTS, Caution, claim)
-                .number("one_write_us", single)
-                .number("two_writes_us", double),
-        );
+        let tests = SyncTests::of(table);
+        let unflushed = faster_than_the_medium(&tests).or_else(|| as_fast_as_no_sync(&tests));
+        let doubts = [contradiction(&tests), unflushed];
+        let is_doubtful = doubts.iter().any(Option::is_some);
+        notes.extend(doubts.into_iter().flatten());
+        if !is_doubtful {
+            notes.extend(quickest(&tests, t));
+        }
     }
 }
 
-/// One method hundreds of times as fast as another one: it flushes nothing.
-fn faster_than_the_medium(table: &Table, notes: &mut Vec<Note>) {
-    let one = lines(table).filter(|line| line.text("test").contains("using one"));
-    let one = one.filter_map(|line| Some((line.text("method"), line.number("us_per_op")?)));
-    let known: Vec<(&str, f64)> = one.filter(|(_, us)| *us > 0.0).collect();
-    let by_time = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
-    let ends = known
+/// Two writes that take less time than one.
+fn contradiction(tests: &SyncTests<'_>) -> Option<Note> {
+    let pairs = tests.one.iter().filter_map(|(method, single)| {
+        let (_, double) = tests.two.iter().find(|(other, _)| other == method)?;
+        (*double < *single * (1.0 - SLACK)).then_some((*method, *single, *double))
+    });
+    let pairs: Vec<(&str, f64, f64)> = pairs.collect();
+    let (_, single, double) = pairs.first().copied()?;
+    let named: Vec<String> = pairs
         .iter()
-        .min_by(by_time)
-        .zip(known.iter().max_by(by_time));
-    let Some(((fast, least), (slow, most))) = ends.filter(|(a, b)| b.1 >= TIMES * a.1) else {
-        return;
-    };
+        .map(|(method, single, double)| {
+            let [single, double] = [single, double].map(|us| show(*us));
+            format!("{method} takes {single} us for one write and {double} us for two")
+        })
+        .collect();
+    let claim = format!(
+        "two writes cannot be faster than one: {} ({}): the figures contradict each other",
+        named.join("; "),
+        place(tests.table)
+    );
+    let entry = &catalogue::DIAGNOSIS_SYNC_TESTS;
+    Some(
+        Note::of(entry, Caution, claim)
+            .number("one_write_us", single)
+            .number("two_writes_us", double),
+    )
+}
+
+/// A sync that costs no more than a write without one.
+fn as_fast_as_no_sync(tests: &SyncTests<'_>) -> Option<Note> {
+    /// Times of a write without a sync.
+    const COST: f64 = 2.0;
+    let unsynced_us = tests.unsynced_us?;
+    let syncs = ["fdatasync", "fsync"];
+    let of_sync = tests
+        .one
+        .iter()
+        .filter(|(method, _)| syncs.contains(method));
+    let (method, us) = of_sync.min_by(|a, b| a.1.total_cmp(&b.1)).copied()?;
+    let claim = format!(
+        "{method} takes {} us, and a write without any sync {} us: nothing reaches a medium there (a file system in \
+         memory, a flush that a hypervisor or a driver leaves out, another file than the log's) ({})",
+        show(us),
+        show(unsynced_us),
+        place(tests.table)
+    );
+    (us < COST * unsynced_us).then(|| {
+        Note::of(&catalogue::DIAGNOSIS_NO_FLUSH, Caution, claim)
+            .number("sync_us", us)
+            .number("unsynced_us", unsynced_us)
+    })
+}
+
+/// The time of one durable write, by its quickest method.
+fn quickest(tests: &SyncTests<'_>, t: &Thresholds) -> Option<Note> {
+    let ((method, us), (slowest, most)) = tests.ends()?;
+    let (weight, words) = band(us / 1e3, t);
+    let claim = format!(
+        "one durable write takes {} with {method}, the quickest method, and {} with {slowest}, {words}; a mean of \
+         a few seconds hides rare long ones ({})",
+        latency(us * 1e3),
+        latency(most * 1e3),
+        place(tests.table)
+    );
+    let is_slow = matches!(weight, Caution | Bad);
+    Some(
+        Note::of(&catalogue::LATENCY_SOURCE, weight, claim)
+            .number("quickest_us", us)
+            .number("slowest_us", most)
+            .advice_if(is_slow),
+    )
+}
+
+/// One method hundreds of times as fast as another one: it flushes nothing.
+fn faster_than_the_medium(tests: &SyncTests<'_>) -> Option<Note> {
+    let ((fast, least), (slow, most)) = tests.ends().filter(|(a, b)| b.1 >= TIMES * a.1)?;
     let claim = format!(
         "{fast} takes {} us and {slow} {} us: only the slow one reaches the medium, {fast} flushes nothing here ({})",
-        show(*least),
-        show(*most),
-        place(table)
+        show(least),
+        show(most),
+        place(tests.table)
     );
-    notes.push(
+    Some(
         Note::of(&catalogue::DIAGNOSIS_NO_FLUSH, Caution, claim)
-            .number("least_us", *least)
-            .number("most_us", *most),
-    );
+            .number("least_us", least)
+            .number("most_us", most),
+    )
 }
 
 /// A log of PostgreSQL that was written and not synchronised.

@@ -4,37 +4,27 @@
 //! Invariant: every source is judged by the same thresholds, the mean's and the 20 ms rule's for
 //! the tail. What has a mean, a percentile and a longest wait is judged by `sources`.
 
+use super::super::evidence::distribution::of_report;
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
-use super::{SYNC, WRITE};
+use super::figures::WAITS_MIN;
+use super::humps::two_groups;
+use super::{SYNC, WRITE, gathered};
 use crate::format::{count, latency};
-use crate::stats::change::{Segment, segments};
 use crate::thresholds::Thresholds;
 use measure::imported::Table;
 use std::collections::BTreeMap;
 
-/// Waits from which a share or a percentile of them says something.
-pub(super) const WAITS_MIN: f64 = 100.0;
 /// A single wait that is reported: Oracle's outlier.
 pub(super) const OUTLIER_MS: f64 = 500.0;
 /// Bound of a tail in the buckets of wait histograms, the nearest one under 20 ms.
 const TAIL_MS: f64 = 16.0;
-/// Intervals of a series that a level has to last.
-const LEVEL_MIN: usize = 3;
 
 pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     event_histograms(tables, t, notes);
     report_histograms(tables, t, notes);
     buckets_of_syncs(tables, t, notes);
-    for (id, rate, what) in [
-        ("pgbench_progress", "tps", "transactions/s"),
-        ("sysbench_intervals", "tps", "transactions/s"),
-    ] {
-        tables
-            .of(id)
-            .for_each(|table| levels(table, rate, what, t, notes));
-    }
     tables
         .of("pg_stat_wal")
         .for_each(|table| wal_buffers(table, notes));
@@ -84,18 +74,53 @@ fn warnings_of_etcd(table: &Table, t: &Thresholds, notes: &mut Vec<Note>) {
         "" => String::new(),
         when => format!(" at {when}"),
     };
+    let times: Vec<f64> = all.iter().map(|(ms, _)| *ms).collect();
+    let path = gathered(&times);
     let claim = format!(
-        "etcd reported {} slow syncs of its log, {} together, the longest {}{when}{}",
+        "etcd reported {} slow syncs of its log, {} together, the longest {}{when}{}{}; how long the others \
+         took is not in its log{}",
         count(all.len() as u64),
         latency(sum * 1e6),
         latency(longest * 1e6),
+        bursts(&all),
+        path.as_ref().map_or("", |(words, _)| words),
         at(table)
     );
     notes.push(
         slow(claim, t)
+            .advice_or_own(path.map(|(_, advice)| advice))
             .number("sum_ms", sum)
             .number("longest_ms", *longest),
     );
+}
+
+/// When they came together, where they did: `, in 2 bursts that began at 02:11 and 02:41`.
+fn bursts(all: &[(f64, String)]) -> String {
+    /// Seconds without one between bursts, and how many are one.
+    const APART_S: f64 = 600.0;
+    const BURST: usize = 3;
+    let moment = |text: &str| {
+        let text = text.get(..19)?.replace('T', " ");
+        jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok()
+    };
+    let mut each: Vec<(jiff::civil::DateTime, jiff::civil::DateTime, usize)> = Vec::new();
+    for at in all.iter().filter_map(|(_, time)| moment(time)) {
+        match each.last_mut() {
+            Some(last) if at.duration_since(last.1).as_secs_f64() < APART_S => {
+                (last.1, last.2) = (at, last.2 + 1);
+            }
+            _ => each.push((at, at, 1)),
+        }
+    }
+    each.retain(|(.., n)| *n >= BURST);
+    let begins: Vec<String> = each
+        .iter()
+        .map(|(at, ..)| at.strftime("%H:%M").to_string())
+        .collect();
+    match begins.len() {
+        0 | 1 => String::new(),
+        n => format!(", in {n} bursts that began at {}", begins.join(", ")),
+    }
 }
 
 /// One event of one histogram over all of its buckets.
@@ -109,10 +134,13 @@ struct Tail<'a> {
     outliers: f64,
     from_ms: f64,
     to_ms: f64,
+    /// Ends in ms, and waits.
+    buckets: Vec<(f64, f64)>,
 }
 
 impl Tail<'_> {
     fn add(&mut self, from_ms: f64, to_ms: f64, waits: f64) {
+        self.buckets.push((to_ms, waits));
         self.waits += waits;
         self.over_pct += if from_ms >= TAIL_MS { waits } else { 0.0 };
         if from_ms >= OUTLIER_MS && waits > 0.0 {
@@ -211,7 +239,10 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
             count(all as u64)
         ));
     }
-    let claim = format!("{event}: {}{}", parts.join("; "), at(table));
+    let longest = known.iter().max_by(|a, b| a.waits.total_cmp(&b.waits));
+    let groups = longest.and_then(|tail| two_groups(&tail.buckets));
+    let groups = groups.unwrap_or_default();
+    let claim = format!("{event}: {}{groups}{}", parts.join("; "), at(table));
     Some(
         Note::of(entry, weight, claim)
             .advice_if(weight == Caution)
@@ -239,19 +270,34 @@ pub(super) fn named(snapshot: &str) -> String {
 fn report_histograms(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     for table in tables.of("redo_waits_over") {
         for line in lines(table).filter(|line| is_of_log(line.text("event"))) {
-            let over = line.number("over_16ms_pct");
-            let Some(over) = over.filter(|pct| *pct >= t.slow_share_pct.value) else {
-                continue;
-            };
             let event = line.text("event");
-            let claim = format!(
-                "{event}: {} % of the waits took over {TAIL_MS} ms ({})",
-                show(over),
-                place(table)
-            );
+            let over = line.number("over_16ms_pct");
+            let is_slow = over.is_some_and(|pct| pct >= t.slow_share_pct.value);
+            let shares = of_report(tables, &table.file, event);
+            let p99 = shares.and_then(|shares| shares.percentile(99.0));
+            let over = match over {
+                // `.0` is printed of what is under 0.05.
+                Some(pct) if pct < 0.05 => {
+                    format!("under 0.05 % of the waits took over {TAIL_MS} ms")
+                }
+                Some(pct) => format!("{} % of the waits took over {TAIL_MS} ms", show(pct)),
+                // Each bucket is printed as `.0`, or there is none.
+                None => format!("next to none of the waits took over {TAIL_MS} ms"),
+            };
+            let ends = |[low, high]: [u64; 2]| {
+                let [low, high] = [low, high].map(|ns| latency(ns as f64));
+                format!(", the 99th percentile is from {low} to {high}")
+            };
+            let p99 = p99.map_or_else(String::new, ends);
+            let claim = format!("{event}: {over}{p99} ({})", place(table));
+            let (entry, weight) = match is_slow {
+                true => (&catalogue::DIAGNOSIS_TAIL, Caution),
+                false => (&catalogue::LATENCY_SOURCE, Good),
+            };
             notes.push(
-                Note::of(&catalogue::DIAGNOSIS_TAIL, Caution, claim)
-                    .number("over_16ms_pct", over)
+                Note::of(entry, weight, claim)
+                    .maybe("over_16ms_pct", line.number("over_16ms_pct"))
+                    .advice_if(is_slow)
                     .limit(
                         format!("over {} % over {TAIL_MS} ms", t.slow_share_pct.value),
                         &t.slow_share_pct,
@@ -315,62 +361,8 @@ fn buckets_of_syncs(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     }
 }
 
-/// A rate that stays at one level and then at another: its mean describes neither.
-fn levels(table: &Table, rate: &str, what: &str, t: &Thresholds, notes: &mut Vec<Note>) {
-    let known: Vec<(f64, f64)> = lines(table)
-        .filter_map(|line| Some((line.number("at_s")?, line.number(rate)?)))
-        .collect();
-    let rates: Vec<f64> = known.iter().map(|(_, rate)| *rate).collect();
-    let Ok(found) = segments(&rates, LEVEL_MIN) else {
-        return;
-    };
-    let level = |pick: fn(f64, f64) -> f64| found.iter().map(|s| mean_of(s, &rates)).reduce(pick);
-    let (Some(low), Some(high)) = (level(f64::min), level(f64::max)) else {
-        return;
-    };
-    let lost = 100.0 * (1.0 - low / high);
-    if found.len() < 2 || !lost.is_finite() || lost < t.step_pct.value {
-        return;
-    }
-    let named: Vec<String> = found
-        .iter()
-        .map(|s| {
-            let begin = s.start.checked_sub(1).and_then(|at| known.get(at));
-            let begin = begin.map_or(0.0, |(at_s, _)| *at_s);
-            format!("{} {what} from {begin} s on", show(mean_of(s, &rates)))
-        })
-        .collect();
-    let claim = format!(
-        "the rate changed its level: {}; the mean of the whole run describes none of them{}",
-        named.join(", "),
-        at(table)
-    );
-    notes.push(
-        Note::of(&catalogue::DIAGNOSIS_LEVELS, Caution, claim)
-            .number("highest", high)
-            .number("lowest", low)
-            .limit(
-                format!("levels at least {} % apart", t.step_pct.value),
-                &t.step_pct,
-            ),
-    );
-}
-
-/// The mean of a segment without the intervals in which the rate was on its way.
-fn mean_of(segment: &Segment, rates: &[f64]) -> f64 {
-    /// Part of the median that a value may be off.
-    const NEAR: f64 = 0.1;
-    let all = rates.get(segment.start..segment.end).unwrap_or_default();
-    let near = |rate: &&f64| (**rate - segment.level).abs() <= NEAR * segment.level;
-    let near: Vec<f64> = all.iter().filter(near).copied().collect();
-    match near.len() {
-        0 => segment.level,
-        n => near.iter().sum::<f64>() / n as f64,
-    }
-}
-
 /// Where a table is from, in brackets; nothing where it joins several files.
-fn at(table: &Table) -> String {
+pub(super) fn at(table: &Table) -> String {
     named(&place(table))
 }
 

@@ -1,8 +1,10 @@
 //! What `log file sync` consists of, and what sessions waited for instead of it.
 
+use super::super::evidence::view::Tables;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
 use super::figures::{EventWaits, ReportFigures};
+use super::standby::{self, StandbyCost};
 use super::{SYNC, WRITE, claim_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
@@ -16,19 +18,28 @@ const SHARE: f64 = 0.2;
 /// Waits of sessions for something else are a finding from this share of log file sync.
 const ELSEWHERE: f64 = 0.02;
 
-const REMOTE: [&str; 4] = [
-    "SYNC Remote Write",
-    "LNS wait on SENDREQ",
-    "LGWR-LNS wait on channel",
-    "LGWR wait on LNS",
-];
 const ORDERING: [&str; 1] = ["LGWR worker group ordering"];
 const BROADCAST: [&str; 2] = ["wait for scn ack", "LGWR wait for scn ack"];
 
-pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
-    if let (Some(write), Some(sync)) = (report.event(WRITE), report.event(SYNC)) {
-        commit_wait(report, (write, sync), t, notes);
-        group_commit(report, (write, sync), notes);
+pub(super) fn collect(
+    report: &ReportFigures<'_>,
+    tables: Tables<'_>,
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
+    let write = report.event(WRITE);
+    let cost = write.and_then(|write| standby::cost(report, write, tables));
+    let both = write.zip(report.event(SYNC));
+    if let Some((write, sync)) = both {
+        commit_wait(report, (write, sync, cost.as_ref()), t, notes);
+    }
+    group_commit(report, both, notes);
+    match cost {
+        Some(cost) => notes.push(standby_note(report, &cost)),
+        None => notes.extend(standby::apart(report).map(|words| {
+            let claim = claim_of(report, words);
+            Note::of(&catalogue::DIAGNOSIS_STANDBY, Info, claim).no_advice()
+        })),
     }
     elsewhere(report, t, notes);
 }
@@ -40,18 +51,30 @@ struct Cause {
     ms: f64,
 }
 
+/// What the standby adds to each log write.
+fn standby_note(report: &ReportFigures<'_>, cost: &StandbyCost) -> Note {
+    let claim = claim_of(report, cost.in_words());
+    Note::of(&catalogue::DIAGNOSIS_STANDBY, Info, claim)
+        .number("remote_ms", cost.remote_ms)
+        .number("adds_at_least_ms", cost.low_ms)
+        .number("adds_at_most_ms", cost.remote_ms)
+        .maybe("adds_if_independent_ms", cost.independent_ms)
+}
+
+/// Means of log file parallel write and log file sync, and what a standby costs.
+type CommitParts<'a> = (EventWaits, EventWaits, Option<&'a StandbyCost>);
+
 /// What the report's own figures show of the causes.
-fn causes(report: &ReportFigures<'_>, write: EventWaits, sync: EventWaits) -> Vec<Cause> {
+fn causes(report: &ReportFigures<'_>, (write, sync, standby): CommitParts<'_>) -> Vec<Cause> {
     let mut out = Vec::new();
     let of_events = |names: &[&str]| report.events(names);
     // Each log write waits for these; a commit waits for two log writes at most.
-    if let Some(remote) = of_events(&REMOTE) {
+    if let Some(cost) = standby {
         // The local and the remote write are made at the same time: the longer one counts.
-        let per_write = remote.total_ms / write.waits;
         out.push(Cause {
             entry: &catalogue::DIAGNOSIS_REMOTE_WRITE,
-            words: format!("a log write waits {per_write:.2} ms for the standby"),
-            ms: 2.0 * (per_write - write.mean_ms()).max(0.0),
+            words: format!("a log write waits {:.2} ms for the standby", cost.remote_ms),
+            ms: 2.0 * cost.independent_ms.unwrap_or(cost.low_ms),
         });
     }
     for (names, entry, what) in [
@@ -78,9 +101,9 @@ fn causes(report: &ReportFigures<'_>, write: EventWaits, sync: EventWaits) -> Ve
     if let Some(time_ms) = write_time_ms(report) {
         // The log writer's time contains its waits, whoever they are for: no second cause is made
         // of the same time.
-        let waited = [&REMOTE[..], &ORDERING[..], &BROADCAST[..]];
-        let waited = waited.iter().filter_map(|names| of_events(names));
-        let waited: f64 = waited.map(|waits| waits.total_ms).sum();
+        let waited = [&ORDERING[..], &BROADCAST[..]].map(of_events);
+        let waited = waited.into_iter().chain([standby.map(|cost| cost.waits)]);
+        let waited: f64 = waited.flatten().map(|waits| waits.total_ms).sum();
         let own_ms = (time_ms - write.total_ms - waited).max(0.0) / write.waits;
         out.push(Cause {
             entry: &catalogue::DIAGNOSIS_LOG_WRITER_CPU,
@@ -114,7 +137,7 @@ fn write_time_ms(report: &ReportFigures<'_>) -> Option<f64> {
 
 fn commit_wait(
     report: &ReportFigures<'_>,
-    (write, sync): (EventWaits, EventWaits),
+    (write, sync, standby): CommitParts<'_>,
     t: &Thresholds,
     notes: &mut Vec<Note>,
 ) {
@@ -139,7 +162,7 @@ fn commit_wait(
     let is_slow = sync.mean_ms() >= t.write_mean_good_ms.value;
     let mut explained = 0.0;
     let mut named = Vec::new();
-    for cause in causes(report, write, sync) {
+    for cause in causes(report, (write, sync, standby)) {
         if cause.ms < SHARE * excess {
             continue;
         }
@@ -167,11 +190,19 @@ fn commit_wait(
     if !named.is_empty() {
         claim.push_str(&format!("; {}", named.join("; ")));
     }
+    let busy = report.idle_pct.map(|idle| 100.0 - idle);
+    let busy = busy.filter(|busy| *busy >= t.cpu_busy_pct.value);
     if is_open {
-        claim.push_str(&format!(
-            "; nothing in this evidence explains {left:.2} ms. {}",
-            unseen(report)
-        ));
+        claim.push_str(&match busy {
+            Some(busy) => format!(
+                "; the processors were {busy:.1} % busy, and waiting for one is what that looks like: it is not the \
+                 device"
+            ),
+            None => format!(
+                "; nothing in this evidence explains {left:.2} ms. {}",
+                unseen(report)
+            ),
+        });
     }
     let weight = if is_open && is_slow { Caution } else { Info };
     notes.push(note(report, weight, claim, ratio, left));
@@ -215,18 +246,27 @@ const SHARED_MIN: f64 = 1.05;
 
 fn group_commit(
     report: &ReportFigures<'_>,
-    (write, sync): (EventWaits, EventWaits),
+    waits: Option<(EventWaits, EventWaits)>,
     notes: &mut Vec<Note>,
 ) {
-    let commits = report.statistic("user commits").unwrap_or(sync.waits);
-    let writes = report.statistic("redo writes").unwrap_or(write.waits);
-    if writes <= 0.0 {
+    const SYNCS: &str = "waits for log file sync";
+    let statistic = |name: &str| report.statistic(name);
+    let of_statistics = || {
+        let (write, sync) = waits?;
+        let commits = statistic("user commits").map(|n| (n, "commits"));
+        let (commits, what) = commits.unwrap_or((sync.waits, SYNCS));
+        let writes = statistic("redo writes").unwrap_or(write.waits);
+        Some((commits / writes, what.to_owned()))
+    };
+    let of_transactions = || {
+        let [sync, write] = [SYNC, WRITE].map(|name| report.waits_per_transaction(name));
+        let (sync, write) = sync.zip(write)?;
+        let what = format!("{SYNCS} ({sync} and {write} log writes per transaction, as printed)");
+        Some((sync / write, what))
+    };
+    let known = of_statistics().or_else(of_transactions);
+    let Some((each, what)) = known.filter(|(each, _)| each.is_finite()) else {
         return;
-    }
-    let each = commits / writes;
-    let what = match report.statistic("user commits") {
-        Some(_) => "commits",
-        None => "waits for log file sync",
     };
     let claim = match each < SHARED_MIN {
         true => format!("no group commit: {each:.2} {what} per log write on average"),

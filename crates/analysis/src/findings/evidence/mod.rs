@@ -4,6 +4,7 @@
 //! Rules stay silent where the figures' rounding can explain a difference.
 
 mod changes;
+pub(super) mod distribution;
 mod events;
 mod flash;
 mod iostat;
