@@ -50,11 +50,40 @@ pub enum ThresholdError {
     },
 }
 
+/// What a rule or a threshold rests on, the surest first.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleBasis {
+    /// No number was chosen: a setting, a count, or arithmetic of the figures themselves.
+    Fact,
+    /// Chosen from measurements that the source names.
+    Measured,
+    /// From a document of a vendor or of a body for standards.
+    Standard,
+    /// Chosen by redolab, or by the user, without data that would decide it.
+    Opinion,
+}
+
+impl RuleBasis {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            RuleBasis::Fact => "fact",
+            RuleBasis::Measured => "measured",
+            RuleBasis::Standard => "standard",
+            RuleBasis::Opinion => "opinion",
+        }
+    }
+}
+
 /// A threshold and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// In the unit that the threshold's name ends with.
     pub value: f64,
+    /// What it rests on; a user's own is an opinion unless the user says otherwise.
+    pub basis: RuleBasis,
     /// In words.
     pub source: String,
 }
@@ -79,6 +108,7 @@ impl<'de> Visitor<'de> for LimitVisitor {
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Limit, E> {
         Ok(Limit {
             value,
+            basis: RuleBasis::Opinion,
             source: BY_USER.to_owned(),
         })
     }
@@ -88,16 +118,23 @@ impl<'de> Visitor<'de> for LimitVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Limit, A::Error> {
-        let (mut value, mut source) = (None, None);
+        let (mut value, mut source, mut basis) = (None, None, None);
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "value" => value = Some(map.next_value::<Limit>()?.value),
                 "source" => source = Some(map.next_value::<String>()?),
-                other => return Err(de::Error::unknown_field(other, &["value", "source"])),
+                "basis" => basis = Some(map.next_value::<RuleBasis>()?),
+                other => {
+                    return Err(de::Error::unknown_field(
+                        other,
+                        &["value", "basis", "source"],
+                    ));
+                }
             }
         }
         Ok(Limit {
             value: value.ok_or_else(|| de::Error::missing_field("value"))?,
+            basis: basis.unwrap_or(RuleBasis::Opinion),
             source: source.unwrap_or_else(|| BY_USER.to_owned()),
         })
     }
@@ -387,6 +424,7 @@ mod tests {
                 .find(|l| l.split(" = ").next() == Some(name))
                 .unwrap_or_else(|| panic!("{name} is not in the file"));
             assert!(line.contains("source = \"") && !line.contains("source = \"\""));
+            assert!(line.contains("basis = \""), "{line}");
         }
     }
 

@@ -433,6 +433,17 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "findings",
+        shows: "how often each finding is a false alarm on healthy inputs of other programs and of a \
+                generator, and how many planted faults it finds: at least 3 of 4",
+        takes: "2 min",
+        package: "redolab",
+        arguments: &["--test", "consistency"],
+        filter: &["findings_have_a_record"],
+        data: &[("REDOLAB_FINDINGS_CSV", "experiments/findings/data.csv")],
+        ..PLAIN
+    },
+    Proof {
         name: "statistics",
         shows: "tests and intervals keep their promised rates in 20 times the trials",
         takes: "5 min",

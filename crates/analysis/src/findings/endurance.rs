@@ -7,7 +7,7 @@ use super::space::amplification_factor;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
 use crate::rows::{fastest, judged_rows, name_of};
-use crate::thresholds::{Limit, Thresholds};
+use crate::thresholds::{Limit, RuleBasis, Thresholds};
 use measure::run::{Row, Run};
 
 const YEAR_S: f64 = 365.25 * 86_400.0;
@@ -75,6 +75,7 @@ fn wanted(run: &Run, t: &Thresholds) -> Limit {
     match run.need.years {
         Some(value) => Limit {
             value,
+            basis: RuleBasis::Opinion,
             source: "the need: --years".to_owned(),
         },
         None => t.endurance_years.clone(),

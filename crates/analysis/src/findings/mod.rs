@@ -29,6 +29,7 @@ mod placement;
 mod power_cuts;
 pub mod production;
 mod protection;
+pub mod record;
 mod server;
 pub(crate) mod space;
 mod steady;

@@ -5,6 +5,7 @@ use super::lines::wrap;
 use super::table::Style;
 use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::CatalogueEntry;
+use analysis::findings::record::FindingRecord;
 use analysis::thresholds::Thresholds;
 use serde::Serialize;
 
@@ -30,6 +31,8 @@ struct Shown {
     rule: &'static str,
     thresholds: Vec<ShownLimit>,
     source: &'static str,
+    basis: &'static str,
+    record: Option<FindingRecord>,
     confidence: &'static str,
     advice: &'static str,
     figure: Option<&'static str>,
@@ -40,6 +43,7 @@ struct ShownLimit {
     name: &'static str,
     value: f64,
     unit: &'static str,
+    basis: &'static str,
     source: String,
 }
 
@@ -60,7 +64,7 @@ impl Catalogue {
         texts.collect::<Vec<String>>().join("\n")
     }
 
-    /// Two lines for each entry, and how to see more.
+    /// A few lines for each entry, and how to see more.
     pub fn in_short(&self, style: Style) -> String {
         let width = style.width.min(WIDTH_MAX);
         let mut text: String = self.findings.iter().map(|f| in_short(f, width)).collect();
@@ -86,17 +90,20 @@ fn shown(entry: &'static CatalogueEntry, limits: &Thresholds) -> Shown {
                 name,
                 value: limit.value,
                 unit: Thresholds::unit(name),
+                basis: limit.basis.word(),
                 source: limit.source.clone(),
             })
             .collect(),
         source: entry.source,
+        basis: entry.basis(limits).word(),
+        record: FindingRecord::of(entry.id),
         confidence: entry.confidence.word(),
         advice: entry.advice,
         figure: entry.figure.map(|f| f.name()),
     }
 }
 
-/// Two lines: id and thresholds, then the claim.
+/// Id and thresholds, the claim, and the record where there is one.
 fn in_short(f: &Shown, width: usize) -> String {
     let limits = f
         .thresholds
@@ -115,6 +122,10 @@ fn in_short(f: &Shown, width: usize) -> String {
         );
     }
     wrap(&mut out, "    ", f.claim, width);
+    if let Some(record) = &f.record {
+        let text = format!("Record: {} ({})", record.words(), f.basis);
+        wrap(&mut out, "    ", &text, width);
+    }
     out
 }
 
@@ -132,10 +143,14 @@ fn in_full(f: &Shown, width: usize) -> String {
     part("Rule:", f.rule);
     for t in &f.thresholds {
         // Of the user's own file, too.
-        let text = format!("{} = {} {}: {}", t.name, t.value, t.unit, t.source);
+        let (value, unit, basis) = (t.value, t.unit, t.basis);
+        let text = format!("{} = {value} {unit}: {} ({basis})", t.name, t.source);
         part("Threshold:", &text);
     }
     part("Source:", f.source);
+    part("Basis:", f.basis);
+    let record = f.record.as_ref().map(FindingRecord::words);
+    part("Record:", record.as_deref().unwrap_or("no record"));
     part("What to do:", f.advice);
     part("Figure:", f.figure.unwrap_or(""));
     out
@@ -155,7 +170,10 @@ mod tests {
             .find(|e| e.id == "latency.peaks")
             .expect("it is there");
         let text = in_full(&shown(one, &limits), 80);
-        assert!(text.contains("peak_ratio = 7 times: our rule"), "{text}");
+        assert!(
+            text.contains("peak_ratio = 7 times: our rule (opinion)"),
+            "{text}"
+        );
         assert!(text.contains("peak_effect_pct = 10 %: redolab"), "{text}");
         assert!(
             text.contains("What to do:") && text.contains("confidence medium"),

@@ -6,6 +6,7 @@ mod agreement;
 mod diagnosis;
 mod findings;
 mod hostile;
+mod record;
 mod studies;
 
 #[path = "../../../../xtask/src/generate/evidence/mod.rs"]

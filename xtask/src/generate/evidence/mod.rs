@@ -13,6 +13,10 @@ pub mod binned;
 pub mod defects;
 pub mod iostat;
 pub mod listing;
+pub mod log_faults;
+pub mod log_lists;
+pub mod log_report;
+pub mod log_servers;
 pub mod report;
 pub mod sweep;
 
@@ -36,6 +40,12 @@ impl Seeded {
     /// A number between two.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
+    }
+
+    /// The next number of a standard normal distribution (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let (a, b) = (1.0 - self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
     /// A whole number from `low` to below `high`.

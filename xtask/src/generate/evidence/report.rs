@@ -11,10 +11,10 @@ pub const HTML: &[&str] = &["11.2-html", "12.2-html", "12.2-html-comma"];
 const MB: f64 = 1_048_576.0;
 
 /// A table of a report: title, headings of one or more lines, cells.
-struct Section {
-    title: &'static str,
-    headings: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Section {
+    pub(super) title: &'static str,
+    pub(super) headings: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 /// Figures of a report.
@@ -231,7 +231,7 @@ pub fn clean(layout: &str, r: &mut Seeded) -> (String, Vec<Fact>) {
         sections.insert(2, figures.functions());
     }
     let text = if HTML.contains(&layout) {
-        html(&figures, &sections, layout.ends_with("comma"))
+        html(figures.minutes, &sections, layout.ends_with("comma"))
     } else {
         plain(&figures, &sections, layout)
     };
@@ -268,7 +268,7 @@ fn plain(figures: &Figures, sections: &[Section], layout: &str) -> String {
 }
 
 /// Headings, a rule and cells in columns.
-fn grid(section: &Section) -> String {
+pub(super) fn grid(section: &Section) -> String {
     let mut out = String::new();
     let widths: Vec<usize> = (0..section.headings.len())
         .map(|i| {
@@ -317,7 +317,7 @@ fn grid(section: &Section) -> String {
     out
 }
 
-fn html(figures: &Figures, sections: &[Section], comma: bool) -> String {
+pub(super) fn html(minutes: f64, sections: &[Section], comma: bool) -> String {
     let put = |text: &str| match comma && text.starts_with(|c: char| c.is_ascii_digit()) {
         true => text.chars().map(swapped).collect(),
         false => text.to_owned(),
@@ -330,7 +330,7 @@ fn html(figures: &Figures, sections: &[Section], comma: bool) -> String {
         "<html><head><title>AWR Report for DB: X</title></head><body class='awr'>\n<table><tr><th></th>\
          <th>Snap Id</th><th>Snap Time</th></tr>\n<tr><td>Begin Snap:</td><td>100</td><td>01-Jan-13 \
          11:00:00</td></tr>\n<tr><td>Elapsed:</td><td>&#160;</td><td>{} (mins)</td></tr></table>\n",
-        put(&format!("{:.2}", figures.minutes))
+        put(&format!("{minutes:.2}"))
     );
     for section in sections {
         let title = match section.title.starts_with("Top") {

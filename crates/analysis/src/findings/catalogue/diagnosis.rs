@@ -1,6 +1,7 @@
 //! What imported evidence shows of the log writer.
 
 use super::CatalogueEntry;
+use crate::thresholds::RuleBasis::{Opinion, Standard};
 use measure::judgement::Confidence::{High, Medium};
 
 /// The rule of two log writes.
@@ -23,6 +24,7 @@ entries! {
     DIAGNOSIS_COMMIT_WAIT = CatalogueEntry::new("diagnosis.commit_wait", Medium,
         "What log file sync consists of: group commit, named causes, and what is unexplained.")
         .rule("log file sync up to 2.2 times log file parallel write is group commit by itself", GROUP)
+        .rests_on(Opinion)
         .advice("Look at run queues and at the log writer's priority at that time, and trace the log writer and one session.");
     DIAGNOSIS_GROUP_COMMIT = CatalogueEntry::new("diagnosis.group_commit", High,
         "Commits per log write.")
@@ -30,22 +32,27 @@ entries! {
     DIAGNOSIS_REMOTE_WRITE = CatalogueEntry::new("diagnosis.remote_write", Medium,
         "Commits wait for a standby.")
         .rule("20 % of what group commit does not explain", REFERENCE)
+        .rests_on(Opinion)
         .advice("Check the network and the standby's redo device; ASYNC or FASTSYNC transport shortens commits and changes what they survive.");
     DIAGNOSIS_WORKER_ORDERING = CatalogueEntry::new("diagnosis.worker_ordering", Medium,
         "Log writer workers wait for each other.")
         .rule("20 % of what group commit does not explain", REFERENCE)
+        .rests_on(Opinion)
         .advice("Compare with one log writer (_use_single_log_writer), with Oracle's support.");
     DIAGNOSIS_BROADCAST = CatalogueEntry::new("diagnosis.broadcast", Medium,
         "The log writer waits for the other instances of the cluster at each commit.")
         .rule("20 % of what group commit does not explain", REFERENCE)
+        .rests_on(Opinion)
         .advice("Check the interconnect and the priority of LMS on the other instances.");
     DIAGNOSIS_LOG_WRITER_CPU = CatalogueEntry::new("diagnosis.log_writer_cpu", Medium,
         "The log writer needs much time of its own beside its waits for I/O.")
         .rule("redo write time minus log file parallel write, 20 % of what group commit does not explain", REFERENCE)
+        .rests_on(Opinion)
         .advice("Check run queues, the log writer's priority, and the number of redo strands.");
     DIAGNOSIS_WAKE_UP = CatalogueEntry::new("diagnosis.wake_up", Medium,
         "Sessions notice late that their commit is done.")
         .rule("redo synch time overhead, 20 % of what group commit does not explain", REFERENCE)
+        .rests_on(Opinion)
         .advice("Check run queues and adaptive log file sync (_use_adaptive_log_file_sync): polling sessions wake up late.");
     DIAGNOSIS_PROCESSORS = CatalogueEntry::new("diagnosis.processors", High,
         "The processors were so busy that waits include the wait for a processor.")
@@ -54,14 +61,17 @@ entries! {
     DIAGNOSIS_LOG_SWITCHES = CatalogueEntry::new("diagnosis.log_switches", High,
         "Sessions waited for log switches.")
         .rule("2 % of the time of log file sync", REFERENCE)
+        .rests_on(Opinion)
         .advice("Checkpoint incomplete: larger log files or a faster database writer. Archiving needed: a faster archive destination or more log groups.");
     DIAGNOSIS_LOG_BUFFER = CatalogueEntry::new("diagnosis.log_buffer", High,
         "Sessions waited for room in the log buffer.")
         .rule("2 % of the time of log file sync", REFERENCE)
+        .rests_on(Opinion)
         .advice("The log writer does not keep up. Where log file parallel write is slow, look at the device; where it is quick, look at processors and at bursts, and enlarge the log buffer.");
     DIAGNOSIS_OUTLIERS = CatalogueEntry::new("diagnosis.outliers", High,
         "Single log writes that were reported because they took long: number, sum, longest.")
         .rule("any", "Oracle V$LGWRIO_OUTLIER and warnings of the log writer, over 500 ms")
+        .rests_on(Standard)
         .advice("Compare their times with what else used the device then.");
     DIAGNOSIS_TAIL = CatalogueEntry::new("diagnosis.tail", High,
         "Slow waits for the log in a histogram, which a mean hides: the share over 16 ms, and single waits over 500 ms.")
@@ -78,10 +88,12 @@ entries! {
     DIAGNOSIS_SYNC_TESTS = CatalogueEntry::new("diagnosis.sync_tests", High,
         "A comparison of sync methods contradicts itself: two writes take less time than one.")
         .rule("two writes take at least 90 % of the time of one", "arithmetic of the figures themselves")
+        .rests_on(Opinion)
         .advice("Choose no method from these figures: repeat the test for longer (pg_test_fsync -s 30) on a quiet machine, or run redolab probe.");
     DIAGNOSIS_NO_FLUSH = CatalogueEntry::new("diagnosis.no_flush", Medium,
         "Syncs that reach no medium: one method hundreds of times as fast as another, syncs faster than any device, or a log that was written and never synchronised.")
         .rule("a method 100 times as fast as another; a sync under flush_floor_us; writes without a sync", "arithmetic of the figures themselves")
+        .rests_on(Opinion)
         .advice("Look at fsync, wal_sync_method and the mount options; redolab check shows whether the device's flushes are real.");
     DIAGNOSIS_LEVELS = CatalogueEntry::new("diagnosis.levels", Medium,
         "The rate of a run changed its level, so that its mean describes none of the levels.")
@@ -90,26 +102,32 @@ entries! {
     DIAGNOSIS_STALLS = CatalogueEntry::new("diagnosis.stalls", High,
         "Intervals in which hardly anything ended, between others at the usual rate.")
         .rule("an interval with at most 5 % of the middle rate, of at least 6", "arithmetic of the figures themselves")
+        .rests_on(Opinion)
         .advice("Find what stops everything at those moments: the log's device (redolab watch), a checkpoint, a lock.");
     DIAGNOSIS_WAL_BUFFERS = CatalogueEntry::new("diagnosis.wal_buffers", High,
         "Many writes of PostgreSQL's log were made because its buffers were full.")
         .rule("10 % of the writes", "PostgreSQL documentation, pg_stat_wal.wal_buffers_full")
+        .rests_on(Opinion)
         .advice("Raise wal_buffers, such as to 64MB, and look at the time of the writes.");
     DIAGNOSIS_PEAK_HOUR = CatalogueEntry::new("diagnosis.peak_hour", Medium,
         "Log writes are slow at one hour of the day.")
         .rule("half of at least 10 slow writes in one hour on 2 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")
+        .rests_on(Opinion)
         .advice("Find what runs at that hour on the device (backup, batch, archiving, snapshots), and move it or the redo.");
     DIAGNOSIS_CHANGE = CatalogueEntry::new("diagnosis.change", Medium,
         "A series of reports of one instance changed its level of log file sync or of log writes, and what changed with it; or it did not.")
         .rule("at least 3 reports on each side, levels at least 20 % apart, an interval of the difference (Hodges-Lehmann, 95 %) without zero", "redolab: changes of a level by penalised least squares (PELT)")
+        .rests_on(Opinion)
         .advice("Ask what was changed at that time: a release, a volume, a snapshot schedule, a standby; and compare the reports around it.");
     DIAGNOSIS_LOG_DEVICE = CatalogueEntry::new("diagnosis.log_device", Medium,
         "How busy iostat shows the log's device: utilisation, queue, waits of writes.")
         .rule("the bands of log file parallel write", "iostat(1): %util is time with requests in flight; on SSDs 100 % is not saturation")
+        .rests_on(Opinion)
         .advice("A slow device with a long queue is busy with something else; with a short queue it is slow itself.");
     DIAGNOSIS_CAP = CatalogueEntry::new("diagnosis.cap", Medium,
         "The rate of the log's device stays at a ceiling while writes wait longer.")
         .rule("30 % of at least 10 intervals within 2 % of the highest rate, and writes wait twice as long there", "a provisioned limit of IOPS or bandwidth cuts the rate and lengthens the queue")
+        .rests_on(Opinion)
         .advice("Compare the rate with the provisioned limit of the volume and of the machine.");
     DIAGNOSIS_REDO = CatalogueEntry::new("diagnosis.redo", High,
         "Redo per commit, its rate, and the share of padding.")

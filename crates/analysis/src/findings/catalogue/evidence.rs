@@ -1,6 +1,7 @@
 //! What imported evidence shows about itself.
 
 use super::CatalogueEntry;
+use crate::thresholds::RuleBasis::{Opinion, Standard};
 use measure::judgement::Confidence::{High, Low, Medium};
 
 const RULE: &str = "arithmetic on the evidence's own figures, within their printed digits";
@@ -9,6 +10,7 @@ entries! {
     EVIDENCE_CLOCK = CatalogueEntry::new("evidence.clock", High,
         "A column that is named a latency contains clock times: it grows with the time column.")
         .rule("slope and fit against the time column", RULE)
+        .rests_on(Opinion)
         .advice("Do not read this column as a latency. The number of rows and their sizes remain usable.");
     EVIDENCE_WINDOW = CatalogueEntry::new("evidence.window", High,
         "A volume and a rate imply a different time window than the stated one.")
@@ -34,21 +36,25 @@ entries! {
         .rule("the sum of the buckets is the total", RULE);
     EVIDENCE_CPU = CatalogueEntry::new("evidence.cpu", High,
         "The processors' shares do not add up to 100 %.")
-        .rule("100 % within 3", RULE);
+        .rule("100 % within 3", RULE)
+        .rests_on(Opinion);
     EVIDENCE_THRESHOLDS = CatalogueEntry::new("evidence.thresholds", High,
         "More waits are over a higher bound than over a lower one.")
         .rule("shares fall with the threshold", RULE);
     EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium,
         "Two histograms differ although the text describes them as similar.")
-        .rule("difference in standard errors", RULE);
+        .rule("difference in standard errors", RULE)
+        .rests_on(Opinion);
     EVIDENCE_CHANGE = CatalogueEntry::new("evidence.change", Medium,
         "The waits of a trace change their level: one mean does not describe them.")
         .rule("change points of the mean wait over time; levels at least 25 % apart, each a twentieth of the trace",
             "optimal partitioning with absolute deviations (Jackson and others 2005)")
+        .rests_on(Opinion)
         .advice("Compare the stretches before and after, and look at what happened at this time.");
     EVIDENCE_SWEEP_CHANGED = CatalogueEntry::new("evidence.sweep_changed", Medium,
         "More jobs bring more throughput per job with less latency: the system changed between two tests.")
         .rule("throughput per job up by 1 % and latency down by 1 %, after throughput per job fell with more jobs", RULE)
+        .rests_on(Opinion)
         .advice("Do not draw one curve through both tests; measure the sweep again.");
     EVIDENCE_TESTS_LEFT_OUT = CatalogueEntry::new("evidence.tests_left_out", Medium,
         "Numbers of tests are missing within a sweep.")
@@ -57,10 +63,12 @@ entries! {
     EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium,
         "The queue length of iostat is not the rate multiplied by the time.")
         .rule("Little's law", RULE)
+        .rests_on(Opinion)
         .advice("One of the three columns is not what its heading says.");
     EVIDENCE_OTHER_LOAD = CatalogueEntry::new("evidence.other_load", Medium,
         "The load of a test differs from the load over the life of the cell.")
         .rule("shares within a factor", RULE)
+        .rests_on(Opinion)
         .advice("Do not apply the share of the test to the other work of the cell.");
     EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High,
         "A counter decreased.")
@@ -72,7 +80,8 @@ entries! {
         .advice("Larger values are missing: look for a filter in the way the samples were taken.");
     EVIDENCE_SMALL_EFFECT = CatalogueEntry::new("evidence.small_effect", Medium,
         "A difference is highly significant but small.")
-        .rule("Cohen's d together with the p-value", RULE);
+        .rule("Cohen's d together with the p-value", RULE)
+        .rests_on(Standard);
     EVIDENCE_INTERVAL = CatalogueEntry::new("evidence.interval", High,
         "A printed interval does not follow from the printed means.")
         .rule("within the printed digits", RULE);
@@ -85,7 +94,8 @@ entries! {
         .rule("throughput x latency is at most the number of jobs", RULE);
     EVIDENCE_RESPONSE_TIME = CatalogueEntry::new("evidence.response_time", High,
         "In every line the latency equals jobs divided by throughput: it is a response time, not a sampled wait.")
-        .rule("within 1 % in every line", RULE);
+        .rule("within 1 % in every line", RULE)
+        .rests_on(Opinion);
     EVIDENCE_COMMIT_MODE = CatalogueEntry::new("evidence.commit_mode", High,
         "Commits wait for log file sync although the text describes them as NOWAIT.")
         .rule("NOWAIT commits do not wait for log file sync", RULE)

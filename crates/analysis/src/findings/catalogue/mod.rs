@@ -30,7 +30,7 @@ pub(crate) use server::*;
 pub(crate) use validity::*;
 
 use super::{FindingAxis, axis};
-use crate::thresholds::{Limit, Thresholds};
+use crate::thresholds::{Limit, RuleBasis, Thresholds};
 use measure::judgement::Confidence;
 
 /// The rules of the storage stack, as the project's verdict document states them.
@@ -90,6 +90,8 @@ pub struct CatalogueEntry {
     pub rule: &'static str,
     /// Where a rule without a threshold comes from.
     pub source: &'static str,
+    /// What numbers in the rule itself rest on; those of thresholds have a basis of their own.
+    pub rule_basis: RuleBasis,
     /// What to do about it.
     pub advice: &'static str,
     /// How sure it is, where a finding does not say otherwise.
@@ -106,6 +108,7 @@ impl CatalogueEntry {
             thresholds: &[],
             rule: "",
             source: "",
+            rule_basis: RuleBasis::Fact,
             advice: "",
             confidence,
             figure: None,
@@ -115,6 +118,11 @@ impl CatalogueEntry {
     const fn rule(mut self, rule: &'static str, source: &'static str) -> CatalogueEntry {
         self.rule = rule;
         self.source = source;
+        self
+    }
+
+    const fn rests_on(mut self, basis: RuleBasis) -> CatalogueEntry {
+        self.rule_basis = basis;
         self
     }
 
@@ -150,6 +158,13 @@ impl CatalogueEntry {
         names
             .filter_map(|name| Some((*name, t.get(name)?)))
             .collect()
+    }
+
+    /// What it rests on: the least sure of its rule and its thresholds.
+    #[must_use]
+    pub fn basis(&self, t: &Thresholds) -> RuleBasis {
+        let limits = self.limits(t).into_iter().map(|(_, limit)| limit.basis);
+        limits.fold(self.rule_basis, RuleBasis::max)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Findings about speed and steadiness.
 
 use super::{CatalogueEntry, FigureAnchor};
+use crate::thresholds::RuleBasis::Standard;
 use measure::judgement::Confidence::{High, Low, Medium};
 
 const ORA_01378: &str =
@@ -60,16 +61,19 @@ entries! {
     BLOCK_BELOW_LOGICAL = CatalogueEntry::new("block.below_logical", High,
         "Redo blocks are smaller than the host sector.")
         .rule("block >= host sector", ORA_01378)
+        .rests_on(Standard)
         .advice("Use blocks of the host sector's size.")
         .at(FigureAnchor::Stack);
     BLOCK_BELOW_PHYSICAL = CatalogueEntry::new("block.below_physical", High,
         "Log writes end inside a sector of the medium: acknowledged redo in that sector is written again.")
         .rule("log writes padded to the media sector", ORA_01378)
+        .rests_on(Standard)
         .advice("Pad log writes to the media sector.")
         .at(FigureAnchor::Stack);
     BLOCK_FITS = CatalogueEntry::new("block.fits", High,
         "Block size and padding fit host and media sectors.")
         .rule("block >= host sector; log writes padded to the media sector", ORA_01378)
+        .rests_on(Standard)
         .at(FigureAnchor::Stack);
     BLOCK_ATOMIC = CatalogueEntry::new("block.atomic", High,
         "The largest write that the device promises not to tear, compared with block size and padding.")
@@ -111,6 +115,7 @@ entries! {
     CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium,
         "The number of jobs with the largest throughput over latency, beyond which latency grows faster than throughput, and whether the stated need is below it.")
         .rule("largest throughput over latency, between the fewest and the most jobs", "Kleinrock's power (1979)")
+        .rests_on(Standard)
         .advice("With more sessions than this, commits mostly wait longer.")
         .at(FigureAnchor::Throughput);
     CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High,
@@ -192,6 +197,7 @@ entries! {
     SPACE_LOG_FILE_SWITCH_COMPLETION = CatalogueEntry::new("space.log_file_switch_completion", High,
         "Time that the first write after a log switch took.")
         .rule("the longest over 500 ms", WAIT)
+        .rests_on(Standard)
         .advice("Check what else happens at a log switch: control file, checkpoint, archiving.")
         .at(FigureAnchor::Longest);
     SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new(

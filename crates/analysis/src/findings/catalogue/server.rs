@@ -1,6 +1,7 @@
 //! Findings about servers: what their acknowledgement of a commit means.
 
 use super::{CatalogueEntry, FigureAnchor};
+use crate::thresholds::RuleBasis::Opinion;
 use measure::judgement::Confidence::High;
 
 const PG: &str = "PostgreSQL documentation, Server Configuration, Write Ahead Log";
@@ -42,6 +43,7 @@ entries! {
     SERVER_FLUSHES_MISSING = CatalogueEntry::new("server.flushes_missing", High,
         "The server counted fewer flushes of its log than its acknowledged commits need.")
         .rule("with wal_sync_method fsync, fdatasync or fsync_writethrough each session's commits need a flush each; a flush serves all sessions. Under open_datasync and open_sync the server counts none, and nothing follows.", "redolab: 1 % and 4 flushes fewer, as in the flush audit; PostgreSQL documentation, pg_stat_wal.wal_sync")
+        .rests_on(Opinion)
         .advice("Look for a setting of a role, database or session (ALTER ROLE ... SET synchronous_commit), or a patched server: SHOW fsync and synchronous_commit in the session that commits.");
     SERVER_COMMITS_NOT_DURABLE = CatalogueEntry::new("server.commits_not_durable", High,
         "A watched server committed more transactions that wrote than the flushes of its log can have made durable: it acknowledges commits before they are durable.")

@@ -1,6 +1,7 @@
 //! Findings about the measurement itself.
 
 use super::{CatalogueEntry, FigureAnchor};
+use crate::thresholds::RuleBasis::Opinion;
 use measure::judgement::Confidence::{High, Medium};
 
 const VALID: &str = "redolab: validity is part of the result";
@@ -28,6 +29,7 @@ entries! {
     VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High,
         "A row has so few commits that its figures are not reliable.")
         .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile needs ten samples beyond it, so fewer than 20 commits do not even give a median; with fewer than 4 per session, a row consists mostly of the group commits in which its sessions began and ended")
+        .rests_on(Opinion)
         .advice("Measure for longer, or raise --max-write if it ended the row.")
         .at(FigureAnchor::Trust);
     VALIDITY_EVIDENCE_CUT = problem("validity.evidence_cut",
