@@ -8,6 +8,7 @@ mod csv;
 mod day;
 mod figures;
 mod findings;
+mod sixty;
 
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
