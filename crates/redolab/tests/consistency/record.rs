@@ -19,7 +19,7 @@ use std::path::Path;
 /// Where the healthy inputs of other programs are.
 const REAL: &str = "../../experiments/findings/healthy";
 /// Seeds of each generated kind and of each fault, in a proof and in a check.
-const SEEDS: [u64; 2] = [20, 2];
+const SEEDS: [u64; 2] = [40, 2];
 /// A check takes each input of this many.
 const EACH: usize = 10;
 /// Faults that a finding has to find, percent; some are planted smaller than its threshold.

@@ -103,6 +103,16 @@ const RULES: &[(&str, &[&str])] = &[
     ("evidence.small_effect", &["welch_t_test"]),
     ("evidence.interval", &["welch_t_test"]),
     ("evidence.not_alike", &["event_histogram"]),
+    ("evidence.little", &["published_runs"]),
+    ("evidence.sweep_changed", &["published_runs"]),
+    ("evidence.wastage", &["published_runs"]),
+    ("evidence.columns", &["column_pairing"]),
+    ("evidence.commit_mode", &["commit_modes"]),
+    ("evidence.thresholds", &["worker_latency_published"]),
+    ("evidence.load_average", &["stated_load_average"]),
+    ("evidence.other_load", &["flash_log_metrics"]),
+    ("evidence.claim", &["claims"]),
+    ("evidence.claim_exception", &["claims"]),
 ];
 
 /// Whether a rule has something to judge in an import.
