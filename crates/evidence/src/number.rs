@@ -1,5 +1,15 @@
 //! Numbers of evidence, read without guessing.
 
+/// A number of a program that groups no digits: a comma is the decimal mark, also before three
+/// digits, unless a point is there too, as where somebody wrote the figures again.
+#[must_use]
+pub fn decimal(word: &str) -> String {
+    match word.contains('.') {
+        true => word.to_owned(),
+        false => word.replace(',', "."),
+    }
+}
+
 /// A whole number at the beginning of `bytes`, and how many bytes it takes. `None` without a digit
 /// or past `u64`.
 #[must_use]

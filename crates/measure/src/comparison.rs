@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Id of the table in which figures of imported runs are paired by their place.
 pub const EVIDENCE_TABLE: &str = "compare_evidence";
+/// Id of the table of what two sets of evidence show of the same thing, in words.
+pub const BEFORE_AFTER: &str = "compare_before_after";
 /// The schema's name and version.
 pub const SCHEMA: &str = "redolab.comparison/1";
 
@@ -63,7 +65,11 @@ impl Comparison {
     /// Whether anything of the runs could be paired.
     #[must_use]
     pub fn has_pairs(&self) -> bool {
-        !self.differences.is_empty() || self.tables.iter().any(|t| t.id == EVIDENCE_TABLE)
+        !self.differences.is_empty()
+            || self
+                .tables
+                .iter()
+                .any(|t| [EVIDENCE_TABLE, BEFORE_AFTER].contains(&t.id.as_str()))
     }
 
     /// The decision on a run; `None` for the base.

@@ -12,11 +12,13 @@ use super::{
     Account, AccountAnswer, AccountColumn, AccountFact, AccountTable, Body, ColumnHeading, Section,
     Shown, Statement, figure, imported, label,
 };
+use crate::findings::diagnosis::before_after::BeforeAfter;
 use crate::findings::diagnosis::explained_by_writes;
 use figures::{busiest, cell, change_in_words, figures, headline, is_shown, metric_name};
 use measure::comparison::{
-    Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
+    BEFORE_AFTER, Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
 };
+use measure::imported::Cell;
 use measure::judgement::Weight;
 use measure::run::{Origin, Problem, problems};
 use measure::words;
@@ -37,15 +39,18 @@ pub fn account(c: &Comparison, all: bool) -> Account {
     let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
     let mut origins: Vec<&str> = c.runs.iter().map(|r| r.origin.word()).collect();
     origins.dedup();
-    let answer = match c.decisions.as_slice() {
-        [decision] if c.runs.len() <= FEW_RUNS => changed(c).unwrap_or_else(|| AccountAnswer {
-            words: decision.answer.clone(),
-            weight: weight(decision.outcome),
-            why: vec![format!("{} {}", decision.reason, decision.durability)],
-            ..AccountAnswer::default()
-        }),
-        _ => AccountAnswer::default(),
-    };
+    let answer =
+        match c.decisions.as_slice() {
+            [decision] if c.runs.len() <= FEW_RUNS => changed(c)
+                .or_else(|| paired(c))
+                .unwrap_or_else(|| AccountAnswer {
+                    words: decision.answer.clone(),
+                    weight: weight(decision.outcome),
+                    why: vec![format!("{} {}", decision.reason, decision.durability)],
+                    ..AccountAnswer::default()
+                }),
+            _ => AccountAnswer::default(),
+        };
     Account {
         question: names.join(" or "),
         answer: AccountAnswer {
@@ -61,6 +66,38 @@ pub fn account(c: &Comparison, all: bool) -> Account {
 
 /// Part of a figure by which it has to differ where no interval is known.
 const ALIKE: f64 = 0.05;
+
+/// What two sets of evidence show of the same thing.
+fn before_after(c: &Comparison) -> Vec<BeforeAfter> {
+    let rows = c.tables.iter().filter(|t| t.id == BEFORE_AFTER);
+    let text = |cell: &Cell| match cell {
+        Cell::Text(text) => text.clone(),
+        _ => String::new(),
+    };
+    let of = |row: &Vec<Cell>| match row.as_slice() {
+        [what, before, after, change] => Some(BeforeAfter {
+            what: text(what),
+            before: text(before),
+            after: text(after),
+            change: text(change),
+        }),
+        _ => None,
+    };
+    rows.flat_map(|t| &t.rows).filter_map(of).collect()
+}
+
+/// Of two sets of evidence without a row in common, what else both show.
+fn paired(c: &Comparison) -> Option<AccountAnswer> {
+    const SHOWN: usize = 4;
+    let all = before_after(c);
+    let mut words = all.iter().map(BeforeAfter::in_words);
+    let first = words.next()?;
+    Some(AccountAnswer {
+        words: capitalised(&first),
+        why: words.take(SHOWN).map(|of| capitalised(&of)).collect(),
+        ..AccountAnswer::default()
+    })
+}
 
 /// Of two sets of evidence, which nobody wins: what commits and log writes took before and after,
 /// and what that says of the device.
@@ -99,6 +136,10 @@ fn changed(c: &Comparison) -> Option<AccountAnswer> {
         .flatten()
         .map(phrase)
         .collect();
+    let diagnoses = before_after(c)
+        .into_iter()
+        .filter(BeforeAfter::is_diagnosis);
+    let diagnoses = diagnoses.map(|of| capitalised(&of.in_words()));
     let decided = c.decisions.first();
     let decided = decided.map(|of| format!("{} {}", of.reason, of.durability));
     let is_worse = (first.better == Better::Lower) == (first.ratio > Some(1.0));
@@ -112,6 +153,7 @@ fn changed(c: &Comparison) -> Option<AccountAnswer> {
         why: cause
             .map(str::to_owned)
             .into_iter()
+            .chain(diagnoses)
             .chain(decided)
             .collect(),
         ..AccountAnswer::default()

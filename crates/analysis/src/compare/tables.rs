@@ -2,7 +2,9 @@
 //! counters, where the time went, ratios. Imported tables of the same kind stand under each other.
 
 use super::cells::{real, text};
+use crate::findings::diagnosis::before_after::{self, BeforeAfter};
 use measure::WaitEvent;
+use measure::comparison::BEFORE_AFTER;
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Row, Run};
 
@@ -10,12 +12,38 @@ use measure::run::{Row, Run};
 pub(super) fn of<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Vec<Table> {
     let runs: Vec<(&str, &Run)> = runs.collect();
     let mut tables = vec![throughput(&runs), device(&runs), events(&runs)];
+    tables.extend(evidence_of_both(&runs));
     tables.retain(|t| !t.rows.is_empty());
     add_ratios(&mut tables, runs.first().map_or("", |(name, _)| name));
     tables.extend(imported(&runs));
     tables.extend(super::places::table(&runs));
     tables.retain(|t| !t.rows.is_empty());
     tables
+}
+
+/// What two sets of evidence show of the same thing.
+fn evidence_of_both(runs: &[(&str, &Run)]) -> Option<Table> {
+    let [(base_name, base), (name, other)] = runs else {
+        return None;
+    };
+    let all = before_after::of(base, other);
+    let row = |of: BeforeAfter| {
+        [of.what, of.before, of.after, of.change]
+            .map(Cell::Text)
+            .to_vec()
+    };
+    Some(Table {
+        id: BEFORE_AFTER.to_owned(),
+        title: "Before and after, and the findings of one alone".to_owned(),
+        columns: vec![
+            column("what", "What"),
+            column("base", base_name),
+            column("other", name),
+            column("change", "Change"),
+        ],
+        rows: all.into_iter().map(row).collect(),
+        ..Table::default()
+    })
 }
 
 /// Id of the table of ratios.

@@ -7,7 +7,7 @@
 //! than [`AGREE_PCT`] are a conflict, which the user decides.
 
 mod counters;
-mod waits;
+pub(super) mod waits;
 
 use super::diagnosis::{SYNC, WRITE};
 use super::evidence::view::{Line, Tables, lines, place};

@@ -10,6 +10,7 @@ use super::iostat_columns::{FIELDS, IostatFields, IostatValue, KNOWN, MB, column
 use super::iostat_devices::{DEVICES_MAX, IostatDevices};
 use crate::Notes;
 use crate::awr::cell::GridCell;
+use crate::number::decimal;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use measure::imported::{Cell, Severity};
@@ -444,11 +445,6 @@ impl IostatSamples {
         }
         self.devices.give(sheets);
     }
-}
-
-/// `iostat` groups no digits: a comma is the decimal mark, also before three digits.
-fn decimal(word: &str) -> String {
-    word.replace(',', ".")
 }
 
 /// A stamp whose hour is one of 24: `04:10:49 PM` is 16:10:49.

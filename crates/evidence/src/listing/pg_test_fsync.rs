@@ -1,6 +1,7 @@
 //! `pg_test_fsync`: operations per second of each way to make a write durable.
 
 use crate::Notes;
+use crate::number::decimal;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;
@@ -23,8 +24,7 @@ fn result(line: &str) -> Option<TestResult<'_>> {
     if line.len() > 200 || !has_any(line, &[QuickWord::new("/s")]) {
         return None;
     }
-    // It groups no digits: a comma is the decimal mark.
-    let number = |w: &str| printed::plain(&w.replace(',', "."));
+    let number = |w: &str| printed::plain(&decimal(w));
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_rate = |w: &str| {
         let small = w.to_lowercase();

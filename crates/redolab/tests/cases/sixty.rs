@@ -255,6 +255,72 @@ const REFUSED: &[Key] = &[
     ("48-", &["zpool iostat"], &[]),
 ];
 
+/// Pairs, compared as before and after.
+const PAIRS: &[Key] = &[
+    (
+        "49",
+        &[
+            "Log file parallel write 1.19 ms to 743 µs",
+            "−37.7 %",
+            "0.600 to 0.648",
+        ],
+        &["Not comparable"],
+    ),
+    (
+        "50",
+        &[
+            "Log file sync 1.21 ms to 6.51 ms (× 5.38)",
+            "log file parallel write unchanged at 631 µs",
+            "it is not the device",
+            "96.9 % busy",
+        ],
+        &["alone is slow"],
+    ),
+    (
+        "51",
+        &[
+            "p50 between 4.00 ms and 8.00 ms, p99 between 16.0 ms and 32.0 ms",
+            "then p50 under 1.00 ms, p99 between 1.00 ms and 2.00 ms",
+            "(shorter)",
+        ],
+        &["longer"],
+    ),
+    (
+        "52",
+        &["5,120", "7,951", "+55.3 %"],
+        &["Nothing is comparable"],
+    ),
+    (
+        "53",
+        &[
+            "Device dm-5: 6.22 ms per write at 152 writes/s, then 353 µs per write at 1,400",
+            "Device dm-2: 1.12 ms per write at 120 writes/s, then 1.13 ms",
+        ],
+        &["Nothing is comparable"],
+    ),
+    (
+        "54",
+        &[
+            "1.50 ms per sync over 8,000,000 syncs, then 12.0 ms per sync over 280,000",
+            "the first reading was subtracted",
+        ],
+        &["(× 1.24"],
+    ),
+    (
+        "55",
+        &[
+            "Log file sync 10.4 ms to 1.01 ms (−90.3 %)",
+            "log file parallel write 9.20 ms to 802 µs",
+        ],
+        &["not the device"],
+    ),
+    (
+        "56",
+        &["Log file parallel write unchanged at 941 µs", "cannot tell"],
+        &["slower", "faster"],
+    ),
+];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/sixty")
 }
@@ -293,12 +359,23 @@ fn joined(done: &Done) -> String {
     text.join(" ")
 }
 
-#[test]
-fn what_is_read_has_its_figures_and_its_judgement() {
+fn compare(number: &str) -> Done {
+    let side =
+        |name: &str, letter: char| format!("{name}={}", inputs(&format!("{number}{letter}-"))[0]);
+    let (before, after) = (side("before", 'a'), side("after", 'b'));
+    Place::new().run(&["compare", "--label", &before, "--label", &after])
+}
+
+/// Each answer has the words of its key and none of the wrong ones.
+fn answers(keys: &[Key], answer: fn(&str) -> Done) {
     let mut failures = Vec::new();
-    for (begin, words, wrong) in READ {
-        let done = import(begin);
-        done.expect(0, &[]);
+    for (begin, words, wrong) in keys {
+        let done = answer(begin);
+        assert!(
+            [Some(0), Some(4)].contains(&done.code),
+            "{begin}: {}",
+            done.err
+        );
         let said = joined(&done);
         let missing = words.iter().filter(|word| !said.contains(*word));
         failures.extend(missing.map(|word| format!("{begin}: `{word}` was not said: {said}")));
@@ -306,6 +383,16 @@ fn what_is_read_has_its_figures_and_its_judgement() {
         failures.extend(wrong.map(|word| format!("{begin}: `{word}` was said: {said}")));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn what_is_read_has_its_figures_and_its_judgement() {
+    answers(READ, import);
+}
+
+#[test]
+fn pairs_are_compared_by_what_they_are_of() {
+    answers(PAIRS, compare);
 }
 
 #[test]

@@ -249,6 +249,8 @@ fn allowed(table: &str, key: &str, suffix: &str, factor: f64) -> Result<(), Stri
         (_, "avg_wait_ms") => is(&[1.0, 0.001, 10.0, 1000.0]),
         ("pgbench_intervals", "latency_min_ms" | "latency_max_ms") => is(&[0.001]),
         (_, "time_s") => is(&[1.0, 0.01, 0.001]),
+        // Hundredths of a second, or microseconds.
+        ("system_event", "time_us") => is(&[1.0, 1e4]),
         ("stated_window", "seconds") => is(&[1.0, 60.0, 3600.0]),
         (_, "wait_time_under_ms") => is(&[1.0, 0.001]),
         ("iostat", "read_mb_per_s" | "write_mb_per_s" | "mb_per_s") => {

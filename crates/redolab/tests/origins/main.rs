@@ -131,7 +131,8 @@ fn tokens_that_no_cell_has_become_fewer() {
         .collect();
     let mut wrong = Vec::new();
     let own = [root().join("studies"), root().join("fuzz/corpus")];
-    for path in own.iter().flat_map(|folder| files(folder)) {
+    let own = own.iter().flat_map(|folder| files(folder));
+    for path in own.chain(samples()) {
         let Some((coverage, gap)) = uncovered(&path) else {
             continue;
         };
@@ -171,6 +172,28 @@ fn every_cell_of_the_corpus_is_in_the_files() {
     let (problems, verified) = problems(&files(&root().join("fuzz/corpus")));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(verified[0] > 1000 && verified[1] > 500, "{verified:?}");
+}
+
+/// Real listings, inputs of cases, and every so many of the healthy inputs of other programs.
+const SAMPLES: [(&str, usize); 4] = [
+    ("crates/evidence/tests/listings/real", 1),
+    ("crates/redolab/tests/cases/inputs", 1),
+    ("crates/redolab/tests/cases/sixty", 1),
+    ("experiments/findings/healthy", 8),
+];
+
+fn samples() -> Vec<PathBuf> {
+    let of = |(folder, each): (&str, usize)| files(&root().join(folder)).into_iter().step_by(each);
+    let all = SAMPLES.into_iter().flat_map(of);
+    // Keys are no evidence.
+    all.filter(|path| !path.ends_with("keys.md")).collect()
+}
+
+#[test]
+fn every_cell_of_samples_and_cases_is_in_the_files() {
+    let (problems, verified) = problems(&samples());
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(verified[0] > 5000 && verified[1] > 500, "{verified:?}");
 }
 
 #[test]

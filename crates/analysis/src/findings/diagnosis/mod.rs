@@ -4,6 +4,7 @@
 //! Invariants: a cause is named only where its own figure shows it; what a report cannot show is
 //! said; rules stay silent where rounding can explain a figure.
 
+pub mod before_after;
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;

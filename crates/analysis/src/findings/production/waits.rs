@@ -112,13 +112,17 @@ fn of_all(rows: &[&Row]) -> String {
 }
 
 /// A wait, and where its 99th percentile is.
-pub(super) struct PlacedWait {
-    pub(super) wait: ProductionWait,
+pub(in crate::findings) struct PlacedWait {
+    pub(in crate::findings) wait: ProductionWait,
     pub(super) p99_place: String,
 }
 
 /// The waits that the evidence contains; `rows` are those whose figures are taken.
-pub(super) fn of(imported: &Imported, rows: &[&Row], t: &Thresholds) -> Vec<PlacedWait> {
+pub(in crate::findings) fn of(
+    imported: &Imported,
+    rows: &[&Row],
+    t: &Thresholds,
+) -> Vec<PlacedWait> {
     let each = EVENTS.into_iter().filter_map(|(event, name)| {
         let mean = mean(imported, rows, (event, name));
         let mean_from = mean.as_ref().map_or("", |(_, place)| place);
