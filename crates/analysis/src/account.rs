@@ -9,6 +9,7 @@ pub mod answer;
 mod bytes;
 pub mod columns;
 pub mod comparison;
+pub mod document;
 mod explain;
 pub mod findings;
 mod floor;

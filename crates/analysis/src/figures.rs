@@ -43,12 +43,16 @@ const NO_FIGURE: [&str; 6] = [
     "half_digit",
 ];
 /// Tables whose rows are not figures of a system.
-const NO_SYSTEM: [&str; 5] = [
+const NO_SYSTEM: [&str; 9] = [
     "claims",
     "column_pairing",
     "commit_modes",
     "parameters",
+    "platform_spelling",
+    "size_claims",
+    "stated_unlike",
     "stated_window",
+    "sweep_peaks",
 ];
 
 /// A figure at its place.

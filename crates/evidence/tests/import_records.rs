@@ -161,3 +161,22 @@ fn stamps_belong_to_the_process_of_the_warning() {
         assert_eq!([&row[4], &row[5]], [&text(above), &text(below)]);
     }
 }
+
+/// A trace of several processes without their headers has their numbers alone; a listing of `ps`
+/// above or below it has the names.
+#[test]
+fn ps_names_the_processes_of_a_trace() {
+    let trace = "*** [ Unix process pid: 127312 ]\nWAIT #0: nam='log file parallel write' ela= 90 files=1 \
+                 blocks=2 requests=1 obj#=-1 tim=100\n*** [ Unix process pid: 127322 ]\n\
+                 WAIT #0: nam='log file parallel write' ela= 95 files=1 blocks=2 requests=1 obj#=-1 \
+                 tim=200\n*** [ Unix process pid: 4 ]\nWAIT #0: nam='log file sync' ela= 95 obj#=-1 tim=300\n";
+    let ps = "oracle   127312      1  0 10:23 ?        00:00:01 ora_lg00_IVYEXDB1\n 127322 ora_lg03_IVYEXDB1\n\
+              oracle 4 1 0 10:23 ? 00:00:00 oracleORCL (LOCAL=NO)\n";
+    for text in [format!("{ps}{trace}"), format!("{trace}{ps}")] {
+        let outcome = import_in_blocks(&[&text]);
+        let names: Vec<&str> = outcome.rows.iter().map(|r| r.workload.as_str()).collect();
+        assert_eq!(names, ["LG00 (127312)", "LG03 (127322)", "pid 4"]);
+    }
+    let names = import_in_blocks(&[trace]).rows;
+    assert_eq!(names[0].workload, "pid 127312", "nothing names it");
+}

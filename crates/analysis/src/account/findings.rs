@@ -6,7 +6,7 @@ use measure::run::{Problem, Run, problems};
 use measure::words;
 
 /// How the ids of findings begin that hold figures of the evidence against each other.
-pub(super) const EVIDENCE: &str = "evidence.";
+pub(crate) const EVIDENCE: &str = "evidence.";
 
 /// The claim; one that other explanations fit too is a suspicion.
 #[must_use]

@@ -3,13 +3,14 @@
 //! Invariant: a column that no line fills says nothing to people and is left out; programs get it
 //! from JSON and CSV.
 
-use super::findings::{EVIDENCE, statement};
+use super::findings::statement;
 use super::{
     AccountColumn, AccountTable, Body, ColumnHeading, ColumnRole, Section, Shown, Statement,
     figure, key_figures, label,
 };
 use crate::findings::agreement;
 use crate::findings::diagnosis::series::REPORT_SERIES;
+use crate::findings::evidence::is_about_document;
 use measure::imported::{
     Axis, Cell, Column, Diagnostic, Imported, Series, Severity, Source, SourceRegion, Table,
 };
@@ -153,14 +154,14 @@ fn over_time(run: &Run, series: &[Series]) -> Option<Section> {
     ))
 }
 
-/// Findings: those that hold figures of the evidence against each other first.
+/// Findings: what the figures show, then what is wrong in the document itself.
 fn findings(run: &Run) -> impl Iterator<Item = Option<Section>> {
     let titles = [
-        ("contradictions", "Figures that contradict each other", true),
         ("shown", "What the figures show", false),
+        ("document", "About the document", true),
     ];
     titles.into_iter().map(|(id, title, is_own)| {
-        let of_it = |f: &&Finding| f.id.starts_with(EVIDENCE) == is_own;
+        let of_it = |f: &&Finding| is_about_document(&f.id) == is_own;
         let all = run
             .findings
             .iter()

@@ -3,6 +3,8 @@
 //! Invariants: those of a run are of one row, apart from the redo rate; what is not known is
 //! missing; of a watched log nothing is said of sessions, which nobody saw.
 
+pub use super::answer::KeyFigure;
+use super::document::{self, LINE_MAX};
 use super::{Section, Shown};
 use crate::envelope::{Envelope, best_commits, p99_unknown};
 use crate::findings::{catalogue, diagnosis};
@@ -10,16 +12,6 @@ use crate::format;
 use crate::rows::{commit_wait_of, name_of, redo_mbps, sync_of, write_of};
 use measure::imported::Imported;
 use measure::run::{Row, Run, WaitStats};
-
-/// A key figure.
-pub struct KeyFigure {
-    /// What it is.
-    pub label: &'static str,
-    /// Its value.
-    pub value: Shown,
-    /// At which load, and what is shown with it.
-    pub note: String,
-}
 
 impl KeyFigure {
     fn of(label: &'static str, value: impl Into<Shown>, note: String) -> KeyFigure {
@@ -58,12 +50,15 @@ pub fn key_figures(run: &Run) -> Vec<KeyFigure> {
     all.into_iter().flatten().collect()
 }
 
-/// The figures of evidence or of a watched log in one line; `None` where none is known.
+/// The figures of evidence, as far as a line has room, or of a watched log; `None` where none is
+/// known.
 #[must_use]
 pub fn headline(run: &Run) -> Option<Section> {
     let subject = match &run.imported {
         Some(evidence) => {
             let file = evidence.sources.first().map_or("", |source| &source.file);
+            // The table of the evidence has the whole path.
+            let file = file.rsplit('/').next().unwrap_or_default();
             match evidence.sources.len() {
                 0 | 1 => file.to_owned(),
                 n => format!("{file} and {} more", n - 1),
@@ -81,18 +76,44 @@ pub fn headline(run: &Run) -> Option<Section> {
     };
     let figures = key_figures(run);
     let is_known = figures.iter().any(|of| of.value != Shown::Missing);
-    let figures: Vec<String> = figures.iter().map(words).collect();
-    let title = format!("{subject}: {}", figures.join("; "));
+    let line = |words: &dyn Fn(&KeyFigure) -> String, most: usize| {
+        let all = figures.iter().take(most).map(words);
+        format!("{subject}: {}", all.collect::<Vec<String>>().join("; "))
+    };
+    let mut title = line(&words, figures.len());
+    // Evidence has one line: the tiles and the tables have the rest.
+    let bare = |of: &KeyFigure| format!("{} {}", of.label.to_lowercase(), of.value.words(""));
+    for most in (1..=figures.len()).rev() {
+        if title.chars().count() > LINE_MAX && run.imported.is_some() {
+            title = line(&bare, most);
+        }
+    }
     is_known.then(|| Section::of("headline", title, "", Vec::new()))
 }
 
 /// What the evidence has of the same figures; of several reports the first that has them.
 fn of_evidence(run: &Run, evidence: &Imported) -> Vec<KeyFigure> {
+    if let Some(own) = document::answer(evidence) {
+        return own.figures;
+    }
     let waits = diagnosis::first_waits(evidence);
+    // Of several files the one that is shown.
+    let reports = diagnosis::commit_waits(evidence).into_iter();
+    let report = reports.max_by(|a, b| a.sync.1.total_cmp(&b.sync.1));
+    let file = report.filter(|_| evidence.sources.len() > 1).map(|of| {
+        let name = of.file.rsplit('/').next().unwrap_or_default();
+        format!(", {name}")
+    });
     let mean = |label, known: Option<(f64, f64)>, of: fn(&Row) -> Option<&WaitStats>| {
         let mut rows = run.rows.iter().filter_map(of).filter(|w| w.count > 0);
         let found = known.or_else(|| rows.next().map(|w| (w.mean_ns, w.count as f64)));
-        let count = found.map(|(_, count)| format::plural(count.max(0.0) as u64, "wait"));
+        let count = found.map(|(_, count)| {
+            let waits = format::plural(count.max(0.0) as u64, "wait");
+            format!(
+                "{waits}{}",
+                known.and(file.as_ref()).map_or("", |file| file)
+            )
+        });
         let mean = found.map(|(ns, _)| Shown::Ns(ns));
         KeyFigure::of(label, mean, count.unwrap_or_default())
     };

@@ -47,7 +47,7 @@ pub fn ticket(mut of: Account) -> String {
 #[must_use]
 pub fn account(of: &Account, most: usize) -> String {
     let answer = &of.answer;
-    let is_judged = !answer.axes.is_empty();
+    let is_judged = answer.is_verdict();
     let mut out = format!("### {}", text(&of.question));
     match answer.words.as_str() {
         "" => out.push('\n'),

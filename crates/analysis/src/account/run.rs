@@ -2,13 +2,16 @@
 //!
 //! Invariant: an answer and a doubt are spelled here alone; each renderer shows them in its form.
 
-use super::answer::{Account, AccountAnswer, DURABILITY, NEED, PERFORMANCE, SCOPE, capitalised};
+use super::answer::{
+    Account, AccountAnswer, BASED_ON, DURABILITY, NEED, PERFORMANCE, SCOPE, capitalised, one_line,
+};
 use super::columns::Columns;
+use super::document::{self, DocumentAnswer};
 use super::findings::{claim, diagnosis};
 use super::{Body, Section, Shown, Statement, imported, place};
 use crate::bytes::has_server;
 use crate::envelope::Envelope;
-use crate::findings::catalogue;
+use crate::findings::{self, catalogue};
 use crate::verdict::{need_places, needed};
 use crate::{format, size_sweep};
 use measure::judgement::{Answer, Finding, Need, Verdict, Weight};
@@ -62,7 +65,10 @@ pub(crate) fn path(run: &Run) -> &str {
 fn question(run: &Run) -> String {
     let path = path(run);
     match (run.imported.is_some(), run.verdict.is_some()) {
-        (true, _) => "Why do commits wait? What the evidence shows".to_owned(),
+        (true, _) => own_answer(run).map_or_else(
+            || "Why do commits wait? What the evidence shows".to_owned(),
+            |own| own.question,
+        ),
         (false, true) => format!("Should a redo log live on {path}?"),
         (false, false) => format!("What was measured on {path}"),
     }
@@ -85,7 +91,7 @@ fn judged(run: &Run, verdict: &Verdict) -> AccountAnswer {
         (DURABILITY, verdict.durability_in_words()),
         (PERFORMANCE, verdict.performance.to_string()),
         (NEED, need_in_words(&run.need)),
-        ("Based on", rests_on(verdict)),
+        (BASED_ON, rests_on(verdict)),
     ];
     let watched = verdict.scope.watched;
     axes.extend(watched.then(|| (SCOPE, "watched".to_owned())));
@@ -152,12 +158,36 @@ fn rests_on(verdict: &Verdict) -> String {
     )
 }
 
-/// What the weightiest findings of the evidence claim.
+/// What evidence answers: by itself, else what its weightiest finding claims.
 fn causes(run: &Run) -> AccountAnswer {
     let mut found = diagnosis(run);
     // Commits that are hardly any of DB time are no problem, however long they take.
     let is_small = |of: &Finding| of.id == catalogue::DIAGNOSIS_DB_TIME.id && !of.advice.is_empty();
     found.sort_by_key(|of| !is_small(of));
+    let has_small = found.first().is_some_and(|of| is_small(of));
+    let own = own_answer(run).filter(|_| !has_small);
+    let based_on = own.as_ref().map(|own| (BASED_ON, own.source.clone()));
+    let verdict = [
+        (DURABILITY, "not in this evidence".to_owned()),
+        (PERFORMANCE, performance(&found)),
+    ];
+    let axes = verdict.into_iter().chain(based_on).collect();
+    let short = |f: &Finding| named_shortly(run, &capitalised(&claim(f)));
+    if let Some(own) = own {
+        // What limits the answer, and what speaks against it.
+        let limits = [findings::UNLIKE, catalogue::EVIDENCE_SMALL_EFFECT.id];
+        let limits = run.findings.iter().filter(|f| limits.contains(&&*f.id));
+        let limits = limits.map(|f| one_line(&short(f), document::LINE_MAX).0);
+        let against = found.iter().filter(|f| f.weight >= Weight::Caution);
+        let against = against.take(2).map(|f| short(f));
+        return AccountAnswer {
+            words: own.words,
+            weight: own.weight,
+            why: own.why.into_iter().chain(limits).chain(against).collect(),
+            axes,
+            ..AccountAnswer::default()
+        };
+    }
     let Some((first, rest)) = found.split_first() else {
         return AccountAnswer {
             words: "No cause found".to_owned(),
@@ -167,17 +197,66 @@ fn causes(run: &Run) -> AccountAnswer {
                  below show what it contains."
                     .to_owned(),
             ],
+            axes,
             ..AccountAnswer::default()
         };
     };
+    let (words, more) = one_line(&short(first), document::LINE_MAX);
     let advice = Some(&first.advice).filter(|advice| !advice.is_empty());
     let advice = advice.map(|advice| format!("What to do: {advice}"));
-    let others = rest.iter().take(2).map(|f| capitalised(&claim(f)));
+    let more = Some(more).filter(|more| !more.is_empty());
     AccountAnswer {
-        words: capitalised(&claim(first)),
+        words,
         weight: first.weight,
-        why: advice.into_iter().chain(others).collect(),
+        why: {
+            let others = rest.iter().take(2).map(|f| short(f));
+            more.into_iter().chain(advice).chain(others).collect()
+        },
+        axes,
         ..AccountAnswer::default()
+    }
+}
+
+/// A text with the names of the evidence's files without their folders: the section of the evidence
+/// has the paths.
+fn named_shortly(run: &Run, text: &str) -> String {
+    let sources = run.imported.iter().flat_map(|of| &of.sources);
+    sources.fold(text.to_owned(), |text, source| {
+        let name = source
+            .file
+            .rsplit('/')
+            .next()
+            .filter(|name| !name.is_empty());
+        name.map_or(text.clone(), |name| text.replace(&source.file, name))
+    })
+}
+
+/// What the evidence answers before causes are looked for, unless it shows that waits are slow.
+fn own_answer(run: &Run) -> Option<DocumentAnswer> {
+    let is_slow = run
+        .findings
+        .iter()
+        .any(|f| f.id == catalogue::DIAGNOSIS_TAIL.id);
+    let own = run.imported.as_ref().and_then(document::answer);
+    own.filter(|_| !is_slow)
+}
+
+/// What the findings about waits are, by how they weigh.
+fn performance(found: &[&Finding]) -> String {
+    let count = |weight| found.iter().filter(|f| f.weight == weight).count() as u64;
+    let judged = found.iter().any(|f| f.weight != Weight::Info);
+    match (count(Weight::Bad), count(Weight::Caution)) {
+        (0, 0) if judged => "no problem found".to_owned(),
+        (0, 0) => "not judged".to_owned(),
+        (0, cautions) => format::plural(cautions, "caution"),
+        (bad, 0) => format::plural(bad, "problem"),
+        (bad, cautions) => {
+            let both = [
+                format::plural(bad, "problem"),
+                format::plural(cautions, "caution"),
+            ];
+            both.join(", ")
+        }
     }
 }
 

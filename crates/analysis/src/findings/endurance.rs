@@ -9,8 +9,10 @@ use crate::format;
 use crate::rows::{fastest, judged_rows, name_of};
 use crate::thresholds::{Limit, RuleBasis, Thresholds};
 use measure::run::{Row, Run};
+use measure::stack::LayerKind;
 
-const YEAR_S: f64 = 365.25 * 86_400.0;
+const DAY_S: f64 = 86_400.0;
+const YEAR_S: f64 = 365.25 * DAY_S;
 
 /// Redo that is written: bytes per second, the row whose padding goes with it, and whose rate it
 /// is.
@@ -49,12 +51,26 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         "the highest measured rate, without a pause"
     };
     let mb = measure::units::MB_BYTES;
+    let capacity = capacity(run);
+    // What data sheets state beside TBW.
+    let per_day = |bytes_per_s: f64| capacity.map(|capacity| bytes_per_s * DAY_S / capacity);
+    let (used, allowed) = (per_day(written), per_day(rated / (limit.value * YEAR_S)));
+    let drive_writes = match (capacity, used, allowed) {
+        (Some(capacity), Some(used), Some(allowed)) => format!(
+            " These are {} drive writes per day (DWPD) of {} TB; the rating allows {} over {} years.",
+            format::digits(used),
+            format::digits(capacity / 1e12),
+            format::digits(allowed),
+            format::digits(limit.value),
+        ),
+        _ => String::new(),
+    };
     notes.push(
         Note::of(
             entry,
             weight,
             format!(
-                "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device per byte of redo ({}).",
+                "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device per byte of redo ({}).{drive_writes}",
                 format::digits(rated / 1e12),
                 format::digits(years),
                 format::digits(load.bytes_per_s / mb),
@@ -66,9 +82,19 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("rated_bytes", rated)
         .number("written_bytes_per_s", written)
         .number("write_amplification", each)
+        .maybe("drive_writes_per_day", used)
+        .maybe("rated_drive_writes_per_day", allowed)
         .limit(format!("at least {} years", limit.value), &limit)
         .advice_if(weight != Good),
     );
+}
+
+/// Bytes of the drive, where it is a single one.
+fn capacity(run: &Run) -> Option<f64> {
+    let layers = run.target.stack.layers.iter();
+    let mut disks = layers.filter(|layer| layer.kind == LayerKind::Disk);
+    let size = disks.next()?.size_bytes.filter(|bytes| *bytes > 0)?;
+    disks.next().is_none().then_some(size as f64)
 }
 
 fn wanted(run: &Run, t: &Thresholds) -> Limit {

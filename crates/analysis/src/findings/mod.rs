@@ -72,6 +72,9 @@ pub const REFUTED: &str = catalogue::DURABILITY_REFUTED.id;
 /// writes survive.
 pub const DECLARED: &str = catalogue::DURABILITY_DECLARED.id;
 
+/// Id of the finding that the sides of a comparison are not alike, as the document states it.
+pub const UNLIKE: &str = catalogue::EVIDENCE_UNLIKE.id;
+
 /// The axis of a finding, from the prefix of its id.
 #[must_use]
 pub fn axis(id: &str) -> FindingAxis {

@@ -270,6 +270,27 @@ fn endurance_is_judged_by_the_need_else_said() {
     let years = 1e15 / (900.0 * MB * 1.1) / (365.25 * 86_400.0);
     assert_eq!(said.weight, Info);
     assert!((number(said, "years") / years - 1.0).abs() < 1e-6);
+    // The fixture's drive has 1 TiB.
+    let per_day = 900.0 * MB * 1.1 * 86_400.0 / 2_f64.powi(40);
+    assert!((number(said, "drive_writes_per_day") / per_day - 1.0).abs() < 1e-6);
+    let rated = 1e15 / (5.0 * 365.25 * 2_f64.powi(40));
+    assert!((number(said, "rated_drive_writes_per_day") / rated - 1.0).abs() < 1e-6);
+    assert!(
+        said.claim
+            .contains("drive writes per day (DWPD) of 1.10 TB"),
+        "{}",
+        said.claim
+    );
+    for layer in &mut run.target.stack.layers {
+        layer.size_bytes = None;
+    }
+    let (found, _) = judged(&run);
+    let said = one(&found, "space.endurance");
+    assert!(
+        !said.claim.contains("DWPD"),
+        "of an unknown size: {}",
+        said.claim
+    );
     // Ten MB/s: 2.75 years, against five, then against two and a half, then two.
     run.need.redo_bytes_per_s = Some(10.0 * MB);
     for (years, weight, performance) in [

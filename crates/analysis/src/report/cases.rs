@@ -9,6 +9,8 @@ use super::figure::Figure;
 use super::links::Links;
 use super::reasons;
 use super::topic::Topic;
+use crate::account::findings::EVIDENCE;
+use crate::findings::evidence::is_about_document;
 use crate::findings::{FindingAxis, axis};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
@@ -23,6 +25,8 @@ pub(super) enum Concern {
     Watch,
     /// In favour.
     Fine,
+    /// Misprints and contradictions of a document, apart from what its figures show.
+    Document,
     /// For the record.
     Record,
 }
@@ -39,6 +43,7 @@ impl Concern {
             Concern::Decide => "decide",
             Concern::Watch => "watch",
             Concern::Fine => "fine",
+            Concern::Document => "document",
             Concern::Record => "record",
         }
     }
@@ -48,6 +53,7 @@ impl Concern {
             Concern::Decide => "Decide",
             Concern::Watch => "Watch",
             Concern::Fine => "Fine",
+            Concern::Document => "About the document",
             Concern::Record => "For the record",
         }
     }
@@ -57,6 +63,9 @@ impl Concern {
             Concern::Decide => "The answer depends on these findings.",
             Concern::Watch => "These findings do not decide, but they cost time or may grow.",
             Concern::Fine => "These findings are in favour.",
+            Concern::Document => {
+                "Misprints, and figures of the document that contradict each other."
+            }
             Concern::Record => "Findings that count neither for nor against the device.",
         }
     }
@@ -65,6 +74,9 @@ impl Concern {
 /// What decides is against the device, or leaves its durability, the need or the figures open.
 pub(super) fn concern(f: &Finding) -> Concern {
     match (f.weight, axis(&f.id)) {
+        _ if is_about_document(&f.id) => Concern::Document,
+        // What the figures of evidence show decides nothing about a device.
+        (Weight::Bad | Weight::Caution, _) if f.id.starts_with(EVIDENCE) => Concern::Watch,
         (Weight::Bad, _) => Concern::Decide,
         (Weight::Caution, FindingAxis::Performance) => Concern::Watch,
         (Weight::Caution, _) => Concern::Decide,

@@ -9,9 +9,10 @@ use super::figures::{self, SMALL};
 use super::page::Content;
 use super::scatter::{self, Dots};
 use super::topic::Topic;
-use super::{Section, density, heat, origin_tag, repeat, section, sweep, ticks};
+use super::{Section, density, document, heat, origin_tag, repeat, section, sweep, ticks};
 use crate::account::{self, imported as evidence};
 use crate::findings::diagnosis::{self, series::REPORT_SERIES};
+use crate::findings::evidence::published::sweep_peaks::SWEEP_PEAKS;
 use crate::format::{self, count, digits};
 use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Imported};
@@ -33,7 +34,10 @@ const WIDE: (f64, f64) = (1060.0, 196.0);
 pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec<Option<Section>> {
     let of = |part: account::Section| section::of(part, run);
     let mut out = vec![evidence::sources(imported, true).and_then(of)];
-    let tables = evidence::tables(imported).into_iter().enumerate();
+    let mut tables = evidence::tables(imported);
+    // It stands above the findings.
+    tables.retain(|of| !document::is_peaks(imported, &of.title));
+    let tables = tables.into_iter().enumerate();
     // The first table has the id that findings of evidence lead to.
     let first = Topic::Evidence.section_id().unwrap_or_default();
     out.extend(tables.map(|(at, mut part)| {
@@ -44,7 +48,9 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
     }));
     out.extend([
         by_time(run, imported),
-        is_sweep(run).then(|| figures::load(run)).flatten(),
+        is_sweep(run, imported)
+            .then(|| figures::load(run))
+            .flatten(),
         percentiles(run),
         histograms(run, imported),
         density::section(run, data),
@@ -61,7 +67,15 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
 
 /// The figure of the first screen: what a commit's wait consists of where a report contains both
 /// waits, else a figure that is taken out of its section.
-pub(super) fn answer(run: &Run, evidence: &Imported, sections: &mut [Section]) -> Option<Figure> {
+pub(super) fn answer(
+    run: &Run,
+    evidence: &Imported,
+    sections: &mut [&mut Section],
+) -> Option<Figure> {
+    let own = document::figure(run, evidence, sections);
+    if own.is_some() {
+        return own;
+    }
     let is_series = evidence.tables.iter().any(|t| t.id == REPORT_SERIES);
     let waits = commit_waits(run, evidence).filter(|_| !is_series);
     if waits.is_some() {
@@ -197,13 +211,14 @@ fn file_name(path: &str) -> String {
     }
 }
 
-/// The evidence contains throughput for several numbers of jobs.
-fn is_sweep(run: &Run) -> bool {
+/// The evidence contains throughput for several numbers of jobs, and no platforms of them.
+fn is_sweep(run: &Run, imported: &Imported) -> bool {
     let told = |name: &&str| {
         let rows = rows_of(run, name);
         rows.len() > 2 && rows.iter().all(|r| r.commit_throughput_tps.is_some())
     };
-    workloads(run).iter().any(told)
+    let is_published = imported.tables.iter().any(|t| t.id == SWEEP_PEAKS);
+    !is_published && workloads(run).iter().any(told)
 }
 
 /// Percentile curves of the processes beside each other.
@@ -297,7 +312,7 @@ fn spaced(event: &str) -> String {
 }
 
 fn over_time(run: &Run, series: &[imported::Series]) -> Option<Section> {
-    let mut all = Vec::new();
+    let mut all = document::pairs(run, series);
     for (i, s) in series.iter().take(CHARTS_MAX).enumerate() {
         let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
         let what = format!("{name}: {}", spaced(&s.event));
@@ -318,16 +333,6 @@ fn over_time(run: &Run, series: &[imported::Series]) -> Option<Section> {
     )
 }
 
-fn place_label(axis: imported::Axis) -> (&'static str, &'static str) {
-    match axis {
-        imported::Axis::Time => ("seconds since the first", "over time"),
-        imported::Axis::Sequence => (
-            "number of the wait: there are no time stamps",
-            "over sequence",
-        ),
-    }
-}
-
 /// What a dot stands for.
 fn stretch(s: &imported::Series, is_single: bool) -> String {
     let each = match s.axis {
@@ -339,7 +344,7 @@ fn stretch(s: &imported::Series, is_single: bool) -> String {
 }
 
 fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
-    let (label, over) = place_label(s.axis);
+    let (label, over) = document::place_label(s.axis);
     let dots = |class, y: fn(&imported::SeriesPoint) -> f64| Dots {
         points: s.points.iter().map(|p| (p.at, y(p))).collect(),
         class,

@@ -16,6 +16,7 @@ mod chart;
 pub mod compare;
 pub mod data;
 mod density;
+mod document;
 pub mod escape;
 mod export;
 mod figure;
@@ -94,8 +95,13 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
         None => measured(run, account.sections, data),
     };
     let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
+    let mut main = Vec::new();
     let answer = match &run.imported {
-        Some(evidence) => imported::answer(run, evidence, &mut sections),
+        Some(evidence) => {
+            main = document::main(run, evidence);
+            let mut all: Vec<&mut Section> = main.iter_mut().chain(&mut sections).collect();
+            imported::answer(run, evidence, &mut all)
+        }
         None => answer::figure(run),
     };
     let layers = target::layers(&run.target.stack);
@@ -108,7 +114,7 @@ fn page<'a>(run: &'a Run, data: &ReportData) -> Page<'a> {
             true => Vec::new(),
             false => vec![("stack", layers)],
         },
-        main: Vec::new(),
+        main,
         sections,
         markdown: account::markdown::ticket(account::run(run, &Columns::Usual, false)),
         footer: footer(run),

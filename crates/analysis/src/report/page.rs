@@ -32,7 +32,7 @@ pub(super) struct Page<'a> {
     pub(super) run: Option<&'a Run>,
     /// Markup that is shown beside the findings that lead to a section of that id.
     pub(super) beside: Vec<(&'static str, String)>,
-    /// What stands below the first screen, above the appendix.
+    /// What stands below the first screen, above the findings.
     pub(super) main: Vec<Section>,
     /// The appendix.
     pub(super) sections: Vec<Section>,
@@ -200,17 +200,18 @@ impl Page<'_> {
         out
     }
 
-    /// Findings beside their figures, then the appendix.
+    /// What answers, findings beside their figures, then the appendix.
     fn body(&self, findings: &[&Finding], groups: &[Group], links: &Links, out: &mut String) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         taken.extend(self.answer.iter().map(|f| f.id.clone()));
         let is_record = |group: &&Group| group.concern == Concern::Record;
+        for section in &self.main {
+            out.push_str(&section.text(links, &taken));
+            taken.extend(section.figures_of().iter().map(|f| f.id.clone()));
+        }
         for group in groups.iter().filter(|group| !is_record(group)) {
             let mut take = |id: &str| self.take(id, links, &mut taken);
             out.push_str(&cases::group_html(group, findings, links, &mut take));
-        }
-        for section in &self.main {
-            out.push_str(&section.text(links, &taken));
         }
         let contents = self.contents(groups);
         out.push_str(&format!(
@@ -242,16 +243,16 @@ impl Page<'_> {
     /// Links of the first screen, and the Markdown.
     fn bar(&self, groups: &[Group]) -> String {
         let mut links = String::new();
+        for section in &self.main {
+            let (id, name) = (&section.id, esc(&section.heading));
+            links.push_str(&format!("<li><a href=\"#{id}\">{name}</a></li>"));
+        }
         for group in groups.iter().filter(|g| g.concern != Concern::Record) {
             let (id, name) = (group.concern.id(), group.concern.heading());
             let count = group.places.len();
             links.push_str(&format!(
                 "<li class=\"{id}\"><a href=\"#{id}\">{name} {count}</a></li>"
             ));
-        }
-        for section in &self.main {
-            let (id, name) = (&section.id, esc(&section.heading));
-            links.push_str(&format!("<li><a href=\"#{id}\">{name}</a></li>"));
         }
         format!(
             "<div class=\"bar\"><b>redolab</b><nav aria-label=\"Page\"><ul>{links}<li class=\"appendix\"><a href=\"#appendix\">Appendix</a></li></ul></nav>\

@@ -3,7 +3,7 @@
 use super::escape::esc;
 use super::links::Links;
 use super::mark_of;
-use crate::account::findings::claim;
+use crate::account::findings::{EVIDENCE, claim, weight_word};
 use crate::account::weight_in_words;
 use crate::format;
 use measure::judgement::Finding;
@@ -34,7 +34,11 @@ pub(super) fn list(
 
 fn reason(f: &Finding, place: usize, links: &Links) -> String {
     let (class, mark) = mark_of(f.weight);
-    let word = format!("{mark} {}", weight_in_words(f.weight));
+    let word = match f.id.starts_with(EVIDENCE) {
+        true => weight_word(f),
+        false => weight_in_words(f.weight),
+    };
+    let word = format!("{mark} {word}");
     let numbers: Vec<String> = f
         .numbers
         .iter()

@@ -1,5 +1,6 @@
 //! Windows that a text states in words, `a 3 Hour Workload`, `a test for 10 minutes`: kept with
-//! their line, to be compared with what volumes and rates imply.
+//! their line, to be compared with what volumes and rates imply. And unlike sides of a comparison,
+//! `15 HDDs compared to 8 SSDs`.
 
 use crate::awr::cell::GridCell;
 use crate::origin::{SourceLine, SourcedCell};
@@ -11,11 +12,27 @@ use measure::printed;
 const KEPT: usize = 50;
 
 /// Every line that states a window or a load contains one of these.
-const WORDS: [QuickWord; 4] = [
+const WORDS: [QuickWord; 5] = [
     QuickWord::new("hour"),
     QuickWord::new("hr"),
     QuickWord::new("min"),
     QuickWord::new("load average"),
+    QuickWord::new("compared to"),
+];
+/// What platforms are made of, as such a comparison names it.
+const PARTS: [&str; 12] = [
+    "hdd",
+    "ssd",
+    "drive",
+    "disk",
+    "spindle",
+    "cpu",
+    "core",
+    "socket",
+    "cache",
+    "ram",
+    "memory",
+    "controller",
 ];
 
 /// The windows that a file states.
@@ -23,6 +40,7 @@ const WORDS: [QuickWord; 4] = [
 pub struct StatedWindows {
     found: Vec<(u64, [SourcedCell; 2])>,
     loads: Vec<(u64, SourcedCell)>,
+    unlike: Vec<(u64, [SourcedCell; 2])>,
 }
 
 impl StatedWindows {
@@ -35,6 +53,7 @@ impl StatedWindows {
         let small = line.to_ascii_lowercase();
         let source = SourceLine::new(number, line);
         self.load_average(source, &small);
+        self.unlike(source);
         let context = [
             "workload", "test", "period", "running", "ran ", "interval", "window",
         ];
@@ -74,6 +93,47 @@ impl StatedWindows {
         }
     }
 
+    /// `15 HDDs compared to 8 SSDs`, `512MB of cache compared to the 4GB`: amounts of one part.
+    fn unlike(&mut self, line: SourceLine<'_>) {
+        for (at, _) in line.text.match_indices(" compared to ") {
+            let (before, after) = (&line.text[..at], &line.text[at + 13..]);
+            let is_amount = |word: &str| {
+                word.starts_with(|c: char| c.is_ascii_digit()) && printed::number(word).is_some()
+            };
+            // The amount, and its part behind it: up to three words.
+            let head = before.split_inclusive(' ').rev().take(3);
+            let head = head.scan(0, |length, word| {
+                *length += word.len();
+                Some((*length, word.trim()))
+            });
+            let begin = head
+                .filter(|(_, word)| is_amount(word))
+                .map(|(length, _)| length);
+            let begin = begin
+                .last()
+                .and_then(|length| before.get(before.len() - length..));
+            let tail = after.strip_prefix("the ").unwrap_or(after);
+            let mut words = tail.split([' ', ',', '.', ';']);
+            let other = words.next().filter(|word| is_amount(word));
+            let (Some(begin), Some(other)) = (begin, other) else {
+                continue;
+            };
+            let small = begin.to_ascii_lowercase();
+            let is_part = PARTS.iter().any(|part| small.contains(part));
+            // Of a bare number the part is behind it.
+            let other_end = match other.bytes().all(|b| b.is_ascii_digit()) {
+                true => other.len() + 1 + words.next().map_or(0, str::len),
+                false => other.len(),
+            };
+            let is_alike = begin.split(' ').next() == Some(other);
+            let other = tail.get(..other_end).unwrap_or(other);
+            if is_part && !is_alike && self.unlike.len() < KEPT {
+                let sides = [begin, other].map(|side| line.text(side));
+                self.unlike.push((line.number, sides));
+            }
+        }
+    }
+
     /// Gives them, where the file holds evidence to hold them against.
     pub fn end(self, sheets: &mut Sheets) {
         if sheets.found == 0 {
@@ -88,6 +148,13 @@ impl StatedWindows {
                 &columns,
             );
             sheets.sourced_row(table, line, cells.into());
+            sheets.found -= 1;
+        }
+        for (line, sides) in self.unlike {
+            let columns = [("one", "One side"), ("other", "Other side")];
+            let title = "Sides of a comparison that the text calls unlike";
+            let table = sheets.open("stated_unlike", title, line, &columns);
+            sheets.sourced_row(table, line, sides.into());
             sheets.found -= 1;
         }
         for (line, pct) in self.loads {

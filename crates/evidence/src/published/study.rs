@@ -44,6 +44,8 @@ pub struct Study {
     seen: BTreeSet<String>,
     /// Platform by the run's number.
     platforms: BTreeMap<String, GridCell>,
+    /// Other spellings of a platform: the name of its run, and the lines that have the spelling.
+    spellings: BTreeMap<String, (GridCell, GridCell, Vec<u64>)>,
     claims: Option<usize>,
     modes: Option<usize>,
     first: u64,
@@ -112,6 +114,7 @@ impl Study {
             return;
         };
         let named = heading.platform.clone();
+        let mut is_spelt = false;
         let mut run = GridCell::default();
         for mut point in heading.points(sheets, notes) {
             // A run's number stands in its first line only.
@@ -121,6 +124,10 @@ impl Study {
             run.clone_from(&point.run);
             if point.platform.is_empty() {
                 point.platform = self.platform_of(&point.run, &named);
+                if !is_spelt && named.as_str() != point.platform.as_str() && !named.is_empty() {
+                    is_spelt = true;
+                    self.spelt(&named, &point.platform, heading.line());
+                }
             }
             self.first = self.first.min(point.line);
             let names = [&point.run, &point.test, &point.workload].map(GridCell::as_str);
@@ -148,6 +155,34 @@ impl Study {
         self.platforms.get(run).cloned().unwrap_or_default()
     }
 
+    fn spelt(&mut self, printed: &GridCell, known: &GridCell, line: u64) {
+        let is_known = self.spellings.contains_key(printed.as_str());
+        if is_known || self.spellings.len() < POINTS_MAX {
+            let new = || (printed.clone(), known.borrowed(), Vec::new());
+            let of = self.spellings.entry(printed.text.clone());
+            of.or_insert_with(new).2.push(line);
+        }
+    }
+
+    fn give_spellings(&mut self, sheets: &mut Sheets) {
+        for (printed, known, lines) in std::mem::take(&mut self.spellings).into_values() {
+            let Some(line) = lines.first().copied() else {
+                continue;
+            };
+            let columns = [
+                ("printed", "As printed"),
+                ("platform", "Platform of this run elsewhere"),
+                ("times", "Times"),
+            ];
+            let title = "Another name of a platform";
+            let table = sheets.open("platform_spelling", title, line, &columns);
+            let times = Cell::Count(lines.len() as u64);
+            let times = SourcedCell::derived(times, "tables with this name", Vec::new());
+            sheets.sourced_row(table, line, vec![printed.sourced(), known.sourced(), times]);
+            sheets.found -= 1;
+        }
+    }
+
     fn mode(&mut self, line: SourceLine<'_>, sheets: &mut Sheets) {
         let number = line.number;
         let Some((what, mode)) = mode(line) else {
@@ -165,6 +200,16 @@ impl Study {
 
     fn claim(&mut self, line: SourceLine<'_>, sheets: &mut Sheets) {
         let (trimmed, number) = (line.text.trim(), line.number);
+        if let Some(size) = sweep::size_claim(trimmed) {
+            let columns = [("claim", "Claim"), ("size", "Most effective for")];
+            let table = sheets.open("size_claims", "A claim about sizes", number, &columns);
+            sheets.sourced_row(
+                table,
+                number,
+                vec![line.text(trimmed), SourcedCell::label(size)],
+            );
+            sheets.found -= 1;
+        }
         let Some(claim) = sweep::claim(trimmed) else {
             return;
         };
@@ -195,6 +240,7 @@ impl Study {
     /// Gives the points of all tables, each once.
     pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes, out: &mut Gathered) {
         self.end_heading(sheets, notes);
+        self.give_spellings(sheets);
         sweep::give(&self.points, sheets, out);
     }
 }

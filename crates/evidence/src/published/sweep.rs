@@ -163,6 +163,12 @@ impl Heading {
         self
     }
 
+    /// Its line.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
     /// Takes a line of the table; says whether it is one.
     pub fn row(&mut self, line: SourceLine<'_>) -> bool {
         let cells = line.text.split(self.separator);
@@ -375,6 +381,27 @@ pub struct Claim<'a> {
     pub factor: f64,
     /// Half of the claim's last digit, on the same scale.
     pub half_digit: f64,
+}
+
+/// The transactions of which a line says that something is most effective for them: `short` or
+/// `large`, as in `particularly effective for short transactions`.
+#[must_use]
+pub fn size_claim(line: &str) -> Option<&'static str> {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("effective for")]) {
+        return None;
+    }
+    let small = line.to_ascii_lowercase();
+    let is_most = ["particularly", "especially", "most"]
+        .iter()
+        .any(|w| small.contains(w));
+    let (_, behind) = small.split_once("effective for ")?;
+    let (size, what) = behind.split_once(' ')?;
+    let size = match size {
+        "short" | "small" | "small-sized" => "short",
+        "long" | "large" | "large-sized" | "huge" => "large",
+        _ => return None,
+    };
+    (is_most && what.starts_with("transaction")).then_some(size)
 }
 
 /// The claim of a line such as `latency decreases by up to a factor of 6`.

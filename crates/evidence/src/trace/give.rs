@@ -42,7 +42,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
             continue;
         }
         out.yielded += process.ends + called;
-        let name = name(process, file);
+        let name = name(&merge, process, file);
         let at = out.rows.len();
         out.rows
             .push(process_row(&name, process, &own, at, &mut out.series));
@@ -112,9 +112,11 @@ fn judge(merge: &Merge, sink: &mut Sink) {
     }
 }
 
-/// What a process is called: its name and number, or the file.
-fn name(process: &TracedProcess, file: &str) -> String {
-    match (&process.name, process.pid) {
+/// What a process is called: its name and number, or the file. A trace without headers has numbers
+/// alone; `ps` beside it names them.
+fn name(merge: &Merge, process: &TracedProcess, file: &str) -> String {
+    let listed = || merge.listed_names.get(process.pid.as_ref()?);
+    match (process.name.as_ref().or_else(listed), process.pid) {
         (Some(name), Some(pid)) => format!("{name} ({pid})"),
         (Some(name), None) => name.clone(),
         (None, Some(pid)) => format!("pid {pid}"),
@@ -400,7 +402,7 @@ fn empty_listings(file: &str) -> [Table; 3] {
 fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     let [mut writes, mut broadcasts, mut modes] = empty_listings(file);
     for listed in &merge.listed {
-        let name = name(&merge.processes[listed.process], file);
+        let name = name(merge, &merge.processes[listed.process], file);
         let mut lines = (listed.line, listed.line);
         let in_line = |cell, formula| SourcedCell::derived(cell, formula, vec!["line".into()]);
         // Neither a warning nor a switch has a time of its own; the trace has stamps near to them.

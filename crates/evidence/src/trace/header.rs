@@ -13,6 +13,8 @@ pub enum HeaderFact {
     Release(u64),
     /// Of which process the lines behind are: its number, and the name in the image.
     Process(u64, Option<String>),
+    /// `ps` lists a process: its number, and the name of the background process.
+    Listed(u64, String),
     /// A time stamp, in microseconds since the beginning of 1970 of its own clock.
     Stamp(i64),
     /// The trace goes on from another file, or was limited or recreated.
@@ -92,6 +94,9 @@ pub fn read(line: &[u8]) -> HeaderFact {
     if let Some(release) = release(text) {
         return HeaderFact::Release(release);
     }
+    if let Some((pid, name)) = listed(text) {
+        return HeaderFact::Listed(pid, name);
+    }
     match text.split_once(':') {
         Some((name, value)) if !value.trim().is_empty() => {
             // The release of the operating system; the banner has that of the database.
@@ -137,6 +142,15 @@ fn process(rest: &str) -> HeaderFact {
         .map(|(name, _)| name.trim());
     let name = name.filter(|n| !n.is_empty()).map(str::to_owned);
     HeaderFact::Process(pid, name)
+}
+
+/// `oracle 127312 1 0 10:23 ? 00:00:01 ora_lg00_ORCL`, or the same of `ps -o pid,args`.
+fn listed(text: &str) -> Option<(u64, String)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (name, _) = words.last()?.strip_prefix("ora_")?.split_once('_')?;
+    let pid = words.iter().take(2).find_map(|w| whole_u64(w.as_bytes()))?;
+    let is_name = (3..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+    is_name.then(|| (pid, name.to_ascii_uppercase()))
 }
 
 /// `elapsed time 780ms, size 4KB`, `broadcast wait time 2331ms (SCN 0x…)`.

@@ -5,7 +5,7 @@ use super::group::PROCESSES_MAX;
 use super::header::HeaderFact;
 use super::mark::{Call, Mark, PlacedMark, TracedError, Wait};
 use super::mixer::Mixed;
-use super::scan::{OddId, Scanned};
+use super::scan::Scanned;
 use crate::Sink;
 use crate::tally::TallyBudget;
 use measure::imported::Severity;
@@ -101,6 +101,8 @@ pub struct Merge {
     /// Those of [`Merge::listed`] below which no stamp of their process was met yet.
     without_stamp: Vec<usize>,
     pub(super) pids: HashMap<u64, usize, Mixed>,
+    /// Names that `ps` lists, by number.
+    pub(super) listed_names: BTreeMap<u64, String>,
     pub(super) current: usize,
     pub(super) unit_ns: u64,
     tracks: usize,
@@ -127,6 +129,7 @@ impl Merge {
             bounds: Vec::new(),
             without_stamp: Vec::new(),
             pids: HashMap::default(),
+            listed_names: BTreeMap::new(),
             current: 0,
             unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
             is_unit_stated: stated_ns.is_some(),
@@ -296,6 +299,13 @@ impl Merge {
                 self.fact("Oracle release", &release.to_string());
             }
             HeaderFact::Process(pid, name) => self.switch(*pid, name.as_deref(), sink),
+            HeaderFact::Listed(pid, name) => {
+                if self.listed_names.len() < PROCESSES_MAX {
+                    self.listed_names
+                        .entry(*pid)
+                        .or_insert_with(|| name.clone());
+                }
+            }
             HeaderFact::Stamp(at) => {
                 let process = &mut self.processes[self.current];
                 let (first, last) = process.stamps.get_or_insert((*at, *at));
@@ -427,7 +437,7 @@ impl Merge {
         let mut counts = block.odd_counts;
         for odd in &block.odd {
             let count = &mut counts[odd.id as usize];
-            let (severity, id, what) = told(odd.id);
+            let (severity, id, what) = odd.id.told();
             // The last kept of an id stands for those that the block did not keep.
             let is_last = !block
                 .odd
@@ -451,50 +461,4 @@ impl Merge {
 /// Whether latency over time is kept of an event.
 fn is_redo(event: &str) -> bool {
     event.starts_with("log file ") || event == "target log write size"
-}
-
-fn told(id: OddId) -> (Severity, &'static str, &'static str) {
-    use Severity::{Note, Warning};
-    match id {
-        OddId::Cut => (
-            Warning,
-            "trace.cut_line",
-            "a wait is cut before its elapsed time; left out",
-        ),
-        OddId::Negative => (
-            Warning,
-            "trace.negative",
-            "a negative elapsed time (the clock was set back); left out",
-        ),
-        OddId::NoNumber => (
-            Warning,
-            "trace.no_number",
-            "the elapsed time is not a 64-bit number; left out",
-        ),
-        OddId::Glued => (
-            Note,
-            "trace.glued",
-            "a wait follows another record on the same line; counted",
-        ),
-        OddId::InText => (
-            Note,
-            "trace.wait_in_text",
-            "a statement or bind value holds text like a wait; not counted",
-        ),
-        OddId::Unended => (
-            Warning,
-            "trace.no_end",
-            "a statement or bind value has no end; read as records from the first that looks like one",
-        ),
-        OddId::BadStat => (
-            Note,
-            "trace.bad_stat",
-            "a row source operation (STAT) is incomplete; nothing here is read from it",
-        ),
-        OddId::LastLine => (
-            Warning,
-            "trace.last_line",
-            "the last line has no end, so its elapsed time may be cut; left out",
-        ),
-    }
 }

@@ -12,6 +12,7 @@ use super::text::{self, TextStep, TraceMode};
 use super::wait::{self, WAIT, WaitError};
 use crate::lines::trim_cr;
 use crate::notes::quote;
+use measure::imported::Severity;
 use memchr::{memchr, memmem};
 use std::collections::HashMap;
 
@@ -50,6 +51,55 @@ pub enum OddId {
     BadStat,
     /// The last line has no end, and is cut before anything stands behind its elapsed time.
     LastLine,
+}
+
+impl OddId {
+    /// How grave it is, its id, and what it is.
+    pub fn told(self) -> (Severity, &'static str, &'static str) {
+        use Severity::{Note, Warning};
+        match self {
+            OddId::Cut => (
+                Warning,
+                "trace.cut_line",
+                "a wait is cut before its elapsed time; left out",
+            ),
+            OddId::Negative => (
+                Warning,
+                "trace.negative",
+                "a negative elapsed time (the clock was set back); left out",
+            ),
+            OddId::NoNumber => (
+                Warning,
+                "trace.no_number",
+                "the elapsed time is not a 64-bit number; left out",
+            ),
+            OddId::Glued => (
+                Note,
+                "trace.glued",
+                "a wait follows another record on the same line; counted",
+            ),
+            OddId::InText => (
+                Note,
+                "trace.wait_in_text",
+                "a statement or bind value holds text like a wait; not counted",
+            ),
+            OddId::Unended => (
+                Warning,
+                "trace.no_end",
+                "a statement or bind value has no end; read as records from the first that looks like one",
+            ),
+            OddId::BadStat => (
+                Note,
+                "trace.bad_stat",
+                "a row source operation (STAT) is incomplete; nothing here is read from it",
+            ),
+            OddId::LastLine => (
+                Warning,
+                "trace.last_line",
+                "the last line has no end, so its elapsed time may be cut; left out",
+            ),
+        }
+    }
 }
 
 /// Number of [`OddId`]s.

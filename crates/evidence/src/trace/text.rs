@@ -234,5 +234,10 @@ const MATTERS: &[&[u8]] = &[
 /// Whether a line is one of them.
 #[must_use]
 pub fn matters(record: &[u8]) -> bool {
-    MATTERS.iter().any(|m| record.starts_with(m))
+    MATTERS.iter().any(|m| record.starts_with(m)) || is_listed_process(record)
+}
+
+/// Whether a line of `ps` ends with a background process of an instance, as `ora_lg00_ORCL`.
+fn is_listed_process(record: &[u8]) -> bool {
+    record.len() < MARK_MAX && memmem::find(record, b" ora_").is_some()
 }

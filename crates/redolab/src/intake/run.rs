@@ -23,8 +23,11 @@ pub fn imported(
     let agreement = findings::agreement::table(&outcome.imported);
     outcome.imported.tables.extend(agreement);
     let series = findings::diagnosis::series::tables(&outcome.imported);
-    // It answers, and comes before the tables that it is made of.
-    outcome.imported.tables.splice(0..0, series);
+    let peaks = findings::evidence::sweep_peaks(&outcome.imported);
+    // They answer, and come before the tables that they are made of.
+    let answers = series.into_iter().chain(peaks);
+    let answers: Vec<_> = answers.collect();
+    outcome.imported.tables.splice(0..0, answers);
     let first = files.first().cloned().unwrap_or_default();
     let names = outcome.rows.iter().map(|r| r.workload.clone());
     let mut names: Vec<String> = names.collect();

@@ -5,6 +5,7 @@ use super::lines::wrap;
 use super::r_format::format_one;
 use super::table::Style;
 use analysis::factors::{Factor, FactorDesign, FactorEffect, FactorFigure, Interaction};
+use analysis::findings;
 use measure::run::{Origin, Run};
 use measure::words::{count, digits, sanitize};
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub struct DesignView {
     schema: &'static str,
     redolab_version: &'static str,
     sources: Vec<DesignSource>,
+    /// What the sources state of sides that are not alike.
+    unlike: Vec<String>,
     #[serde(flatten)]
     design: FactorDesign,
 }
@@ -43,10 +46,13 @@ impl DesignView {
             origin: run.origin.word(),
             valid: run.validity.valid,
         });
+        let found = sources.iter().flat_map(|(_, run)| &run.findings);
+        let unlike = found.filter(|f| f.id == findings::UNLIKE);
         DesignView {
             schema: SCHEMA,
             redolab_version: env!("CARGO_PKG_VERSION"),
             sources: each.collect(),
+            unlike: unlike.map(|f| f.claim.clone()).collect(),
             design,
         }
     }
@@ -79,6 +85,9 @@ impl DesignView {
             let [first, second] = factor.levels.each_ref().map(|l| sanitize::line(l));
             let name = sanitize::line(&factor.name);
             out.push_str(&format!("factor {name}: {first}, {second}\n"));
+        }
+        for claim in &self.unlike {
+            wrap(&mut out, "", &format!("not like for like: {claim}"), width);
         }
         let mut place = "";
         for figure in &self.design.figures {

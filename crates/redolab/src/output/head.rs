@@ -21,10 +21,21 @@ pub fn head(account: &Account, run: &Run, style: Style) -> String {
     let answer = &account.answer;
     let width = style.width.min(LINE_MAX);
     let judged = answer.axis(DURABILITY).zip(answer.axis(PERFORMANCE));
-    let Some((durability, performance)) = judged else {
+    let Some((durability, performance)) = judged.filter(|_| answer.is_verdict()) else {
         let mut out = format!("{}\n", caption(run));
         if run.imported.is_some() {
             wrap(&mut out, "", &answer.words, width);
+            out.extend(answer.why.iter().map(|why| clipped(why, width)));
+            let axes = answer
+                .axes
+                .iter()
+                .map(|(name, words)| format!("{name}: {words}"));
+            wrap(
+                &mut out,
+                "  ",
+                &axes.collect::<Vec<String>>().join("   "),
+                width,
+            );
         }
         return out;
     };

@@ -201,6 +201,141 @@ fn what_the_studies_get_wrong_is_in_every_output() {
 }
 
 /// The sentence stands in the document's line 153, two above the table.
+/// What a document was written to answer: its files, the question, the answer, the figure of its
+/// page's first screen, and the source.
+const ANSWERS: [(&[&str], [&str; 4]); 4] = [
+    (
+        &[
+            "000/event-histograms.txt",
+            "000/lg03-lines.trc",
+            "000/outliers-320-351.txt",
+        ],
+        [
+            "Are log writes slow at their peaks?",
+            "0.49 % of 51,777,861 log writes took 1 ms or more, none over 20 ms",
+            "<figure id=\"bh1\"",
+            "event histogram, snapshot 2",
+        ],
+    ),
+    (
+        &["001/top-events-33-43.txt"],
+        [
+            "What differs between SSD and HDD?",
+            "Log file sync takes 606 µs in SSD and 2.37 ms in HDD: 3.91 times",
+            "<figure id=\"answer\"",
+            "top timed events, top-events-33-43.txt",
+        ],
+    ),
+    (
+        &["003/tables.tsv"],
+        [
+            "Which platform commits faster?",
+            "commits up to 367,848/s",
+            "<figure id=\"sp0-0\"",
+            "sweeps of jobs, tables.tsv",
+        ],
+    ),
+    (
+        &["004/flash-logging-21-58.txt"],
+        [
+            "Do the samples differ?",
+            "Smart flash logging ON against OFF: median 500 µs against 481 µs, mean +6.6 % (d 0.19)",
+            "<figure id=\"answer\"",
+            "summaries of R, flash-logging-21-58.txt",
+        ],
+    ),
+];
+
+/// Each document's answer is one line, with its source, in the terminal, the page and Markdown, and
+/// ends in the line of the verdict.
+#[test]
+fn each_document_answers_its_own_question_first() {
+    for (files, [question, answer, figure, source]) in ANSWERS {
+        let place = Place::new();
+        let files: Vec<PathBuf> = files.iter().map(|file| study(file)).collect();
+        let arguments = |more: &[&str]| {
+            let files = files.iter().map(|file| file.display().to_string());
+            let fixed = ["import"].iter().chain(more).map(|of| (*of).to_owned());
+            fixed.chain(files).collect::<Vec<String>>()
+        };
+        let text = place.run(&arguments(&[])).out;
+        let line = text.lines().nth(1).expect("an answer");
+        assert!(
+            line.contains(answer) && line.chars().count() <= 120,
+            "{text}"
+        );
+        let head = text.split("\n\n").next().expect("first lines");
+        let head: Vec<&str> = head.split_whitespace().collect();
+        let (head, axes) = (
+            head.join(" "),
+            "Durability: not in this evidence Performance: ",
+        );
+        assert!(head.contains(axes) && head.contains(source), "{text}");
+        let headline = text.split("\n\n").nth(1).expect("figures");
+        assert!(headline.chars().count() <= 121, "{headline}");
+        let markdown = place.run(&arguments(&["--format", "markdown"]));
+        markdown.expect(
+            0,
+            &[question, answer, "Durability: not in this evidence", source],
+        );
+        place
+            .run(&["report", "last", "-o", "page.html"])
+            .expect(0, &[]);
+        let page = std::fs::read_to_string(place.path().join("page.html")).expect("a page");
+        let first = page.split("<main").next().expect("a first screen");
+        for part in [question, answer, figure, "not in this evidence", source] {
+            assert!(
+                first.contains(part),
+                "{part} is not on the first screen:\n{first}"
+            );
+        }
+        let drawn = first.matches("<figure").count();
+        assert_eq!(drawn, 1, "one chart answers");
+    }
+}
+
+/// A sweep has a page of its own, and what is wrong in a document is apart from what it shows.
+#[test]
+fn a_sweep_has_its_platforms_and_misprints_are_apart() {
+    let place = Place::new();
+    let file = study("003/tables.tsv").display().to_string();
+    let text = place.run(&["import", &file]).out;
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let order = [
+        "Platforms by workload",
+        "What the figures show",
+        "About the document",
+    ]
+    .map(at);
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(at("[evidence.claim_exception]") < order[2] && at("[evidence.columns]") > order[2]);
+    place
+        .run(&["report", "last", "-o", "page.html"])
+        .expect(0, &[]);
+    let page = std::fs::read_to_string(place.path().join("page.html")).expect("a page");
+    let parts = [
+        "id=\"platforms\"",
+        "id=\"sweep\"",
+        "id=\"watch\"",
+        "id=\"document\"",
+        "id=\"appendix\"",
+    ];
+    let places = parts.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}")));
+    assert!(places.is_sorted(), "{places:?}");
+    for heading in ["Sync %", "Commits/write", "Bytes/write", "Times"] {
+        assert!(page[places[0]..places[1]].contains(heading), "{heading}");
+    }
+    assert!(
+        !page.contains("id=\"decide\""),
+        "nothing of a document decides"
+    );
+    assert_eq!(
+        page.matches("<figure id=\"sp").count(),
+        8,
+        "two for each of four workloads"
+    );
+}
+
 #[test]
 fn a_load_average_is_no_share_of_the_processors() {
     let place = Place::new();

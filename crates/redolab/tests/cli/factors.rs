@@ -82,6 +82,32 @@ fn one_command_prints_the_claims_of_study_001() {
     near(asm[1], 1.0);
 }
 
+#[test]
+fn sides_that_a_text_calls_unlike_are_said_beside_its_effects() {
+    let place = Place::new();
+    let table = include_str!("../../../../studies/001/filetype-13-17.txt");
+    let text = format!(
+        "Obviously there were 15 HDDs compared to 8 SSDs, and it has 512MB of cache compared to the 4GB here.\n\n{table}"
+    );
+    for (name, text) in [("study.txt", text.as_str()), ("table.txt", table)] {
+        std::fs::write(place.path().join(name), text).expect("writes");
+    }
+    let arguments = [&DESIGN[..], &["study.txt"]].concat();
+    let said = "15 HDDs against 8 SSDs, 512MB of cache against 4GB";
+    place
+        .run(&arguments)
+        .expect(0, &["not like for like", said]);
+    let json = place
+        .run(&[&arguments[..], &["--format", "json"]].concat())
+        .json();
+    assert_eq!(
+        schema_problems("factors-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    let alone = place.run(&[&DESIGN[..], &["table.txt"]].concat());
+    assert!(!alone.out.contains("like for like"), "{}", alone.out);
+}
+
 fn iostat(writes: f64) -> String {
     let heading = "Device:  r/s  w/s  rMB/s  wMB/s  await  %util";
     format!(

@@ -9,6 +9,8 @@ use serde_json::Value;
 /// histograms reads: they are not recomputed.
 const NOT_RECOMPUTED: &[&str] = &[
     "comparison of the evidences that the row names",
+    "the line of the sweep with most commits per second",
+    "tables with this name",
     "names in the heading",
     "most values in a line",
     "checks between columns that fail",

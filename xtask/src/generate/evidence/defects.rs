@@ -2,7 +2,7 @@
 //! one check, one defect, and nothing else wrong.
 
 use super::listing::t_test;
-use super::sweep::{JOBS, Platform, steady};
+use super::sweep::{JOBS, Platform, SWEEP, steady, sweep_line};
 use super::{Generated, Seeded, grouped, iostat, listing, report};
 use std::fmt::Write as _;
 
@@ -34,6 +34,8 @@ pub const DEFECTS: &[(&str, &str, &str)] = &[
     ("claim", "study-table", "evidence.claim"),
     ("claim-holds", "study-table", "evidence.claim_holds"),
     ("claim-exception", "study-table", "evidence.claim_exception"),
+    ("misprint", "study-table", "evidence.misprint"),
+    ("unlike", "study-table", "evidence.unlike"),
     ("cpu", "awr-text", "evidence.cpu"),
     ("load-average", "awr-text", "evidence.load_average"),
     ("thresholds", "study-table", "evidence.thresholds"),
@@ -335,6 +337,20 @@ fn of_sweep(name: &str, r: &mut Seeded) -> String {
             return format!(
                 "Log Writer Worker Over  1ms Over 10ms Over 20ms Max Elapsed\n\
                  LG00 {a:.2}% {b:.2}% 0.00% {max:.2}ms\n"
+            );
+        }
+        "misprint" => {
+            // A test of the same rack, whose name has a wrong letter.
+            let (jobs, tps) = (128.0, one.tps[4] * 1.2);
+            let line = sweep_line(6, "STEADY", jobs, tps, one.kb, one.inside, one.block);
+            return format!("{}Rark one\n2020\n\n{SWEEP}\n{line}\n", one.text());
+        }
+        "unlike" => {
+            return format!(
+                "To be precise, for this comparison there were {} HDDs compared to {} SSDs in the array.\n\n{}",
+                r.whole(9, 30),
+                r.whole(2, 9),
+                one.text()
             );
         }
         "claim" | "claim-holds" | "claim-exception" => return claims(name, one, r),

@@ -63,6 +63,8 @@ pub(super) enum EvidenceSource {
     Warnings,
     /// `iostat` of the log's device.
     Iostat,
+    /// A published table of the log writer's workers: shares and the longest wait of each.
+    WorkerTable,
 }
 
 impl EvidenceSource {
@@ -75,6 +77,7 @@ impl EvidenceSource {
             EvidenceSource::OutlierView => "outlier view",
             EvidenceSource::Warnings => "warnings",
             EvidenceSource::Iostat => "iostat",
+            EvidenceSource::WorkerTable => "table of workers",
         }
     }
 }
@@ -110,6 +113,7 @@ pub(super) fn all(imported: &Imported) -> Vec<Observation> {
     let mut out = Vec::new();
     of_reports(tables, &mut out);
     of_traces(tables, &mut out);
+    of_workers(tables, &mut out);
     of_histograms(tables, &mut out);
     of_outliers(tables, &mut out);
     of_iostat(tables, imported.log_device.as_deref(), &mut out);
@@ -208,6 +212,43 @@ fn shares(
             high: pct + half,
             waits: line.number("waits"),
         });
+    }
+}
+
+/// A published table of workers does not contain how many waits each had: the share of all is
+/// between the least and the most of the workers, within the printed digits.
+fn of_workers(tables: Tables<'_>, out: &mut Vec<Observation>) {
+    /// Half of the last printed digit.
+    const HALF: f64 = 0.005;
+    for table in tables.of("worker_latency_published") {
+        let mut push = |quantity, [low, high]: [f64; 2]| {
+            out.push(Observation {
+                quantity,
+                source: EvidenceSource::WorkerTable,
+                part: String::new(),
+                file: table.file.clone(),
+                line: table.line,
+                low: (low - HALF).max(0.0),
+                high: high + HALF,
+                waits: None,
+            });
+        };
+        let ends = |key: &str| {
+            let of = lines(table).filter_map(|l| l.number(key)).map(|v| [v, v]);
+            of.reduce(|[low, high], [v, _]| [low.min(v), high.max(v)])
+        };
+        for (key, ms) in [
+            ("over_1ms_pct", 1),
+            ("over_10ms_pct", 10),
+            ("over_20ms_pct", 20),
+        ] {
+            if let Some(ends) = ends(key) {
+                push(SharedQuantity::Over(WRITE, ms), ends);
+            }
+        }
+        if let Some([_, longest]) = ends("max_ms") {
+            push(SharedQuantity::Longest, [longest, longest]);
+        }
     }
 }
 

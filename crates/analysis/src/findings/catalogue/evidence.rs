@@ -119,12 +119,19 @@ entries! {
         .rule("the intervals that digits and buckets allow overlap, or the windows differ", RULE)
         .advice("Check that both are of the same instance and the same hours before you believe either.");
     EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
-        "A factor that the text claims is not the largest ratio at equal jobs, of the peaks or of the last rows.")
+        "A factor that the text claims is not the largest ratio at equal jobs, of the peaks or of the last rows; or another size of transactions gains most than the text claims.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low,
-        "A factor that the text claims is confirmed by the figures.")
+        "A factor that the text claims, or that short transactions gain most, is confirmed by the figures.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_EXCEPTION = CatalogueEntry::new("evidence.claim_exception", Medium,
         "In some lines the platform that the text claims to be faster is slower.")
         .rule("the other's throughput at equal jobs", RULE);
+    EVIDENCE_MISPRINT = CatalogueEntry::new("evidence.misprint", Medium,
+        "A name of a platform is there once and differs by one letter from a name that is there often.")
+        .rule("one other letter within a word, once, beside a name that is there three times", RULE);
+    EVIDENCE_UNLIKE = CatalogueEntry::new("evidence.unlike", High,
+        "The sides of a comparison are not alike: the text states different amounts of drives, cache or processors.")
+        .rule("amounts of one part that the text compares and that differ", "the document's own words")
+        .advice("Do not take the effect as that of the factor alone.");
 }

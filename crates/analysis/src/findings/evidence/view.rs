@@ -4,37 +4,34 @@ use measure::imported::{Cell, Table};
 
 /// The tables of an import.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::findings) struct Tables<'a>(pub(in crate::findings) &'a [Table]);
+pub(crate) struct Tables<'a>(pub(crate) &'a [Table]);
 
 /// A line of a table.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::findings) struct Line<'a> {
+pub(crate) struct Line<'a> {
     table: &'a Table,
     cells: &'a [Cell],
 }
 
 impl<'a> Tables<'a> {
     /// Every table of that id.
-    pub(in crate::findings) fn of(self, id: &'a str) -> impl Iterator<Item = &'a Table> + use<'a> {
+    pub(crate) fn of(self, id: &'a str) -> impl Iterator<Item = &'a Table> + use<'a> {
         self.0.iter().filter(move |t| t.id == id)
     }
 
     /// The lines of every table of that id.
-    pub(in crate::findings) fn lines(
-        self,
-        id: &'a str,
-    ) -> impl Iterator<Item = Line<'a>> + use<'a> {
+    pub(crate) fn lines(self, id: &'a str) -> impl Iterator<Item = Line<'a>> + use<'a> {
         self.of(id).flat_map(lines)
     }
 }
 
 /// The lines of a table.
-pub(in crate::findings) fn lines(table: &Table) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(table: &Table) -> impl Iterator<Item = Line<'_>> {
     table.rows.iter().map(move |cells| Line { table, cells })
 }
 
 /// `file:line` of a table.
-pub(in crate::findings) fn place(table: &Table) -> String {
+pub(crate) fn place(table: &Table) -> String {
     match table.line {
         Some(line) => format!("{}:{line}", table.file),
         None => table.file.clone(),
@@ -43,7 +40,7 @@ pub(in crate::findings) fn place(table: &Table) -> String {
 
 impl<'a> Line<'a> {
     /// The table it stands in.
-    pub(in crate::findings) fn table(&self) -> &'a Table {
+    pub(crate) fn table(&self) -> &'a Table {
         self.table
     }
 
@@ -53,7 +50,7 @@ impl<'a> Line<'a> {
     }
 
     /// The number of a column.
-    pub(in crate::findings) fn number(&self, key: &str) -> Option<f64> {
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.cell(key)? {
             Cell::Count(n) => Some(*n as f64),
             Cell::Real(x) if x.is_finite() => Some(*x),
@@ -62,7 +59,7 @@ impl<'a> Line<'a> {
     }
 
     /// The text of a column; empty where there is none.
-    pub(in crate::findings) fn text(&self, key: &str) -> &'a str {
+    pub(crate) fn text(&self, key: &str) -> &'a str {
         match self.cell(key) {
             Some(Cell::Text(text)) => text,
             _ => "",
@@ -71,7 +68,7 @@ impl<'a> Line<'a> {
 }
 
 /// A number in as many digits as tell something.
-pub(in crate::findings) fn show(x: f64) -> String {
+pub(crate) fn show(x: f64) -> String {
     let magnitude = x.abs();
     if magnitude >= 1000.0 {
         crate::format::digits(x)
@@ -85,7 +82,7 @@ pub(in crate::findings) fn show(x: f64) -> String {
 }
 
 /// A window in words.
-pub(in crate::findings) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     if seconds >= 5400.0 {
         format!("{:.2} h", seconds / 3600.0)
     } else if seconds >= 90.0 {

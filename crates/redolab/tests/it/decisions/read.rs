@@ -104,7 +104,8 @@ pub fn run_of_text(text: &str) -> Answers {
 /// A run's Markdown.
 pub fn run_of_markdown(text: &str) -> Answers {
     let mut answers = Answers::new();
-    if text.contains("\n- Durability: ") {
+    // What evidence does not show is no verdict: it has no need.
+    if text.contains("\n- Need: ") {
         let heading = text.lines().next().unwrap_or_default();
         put(&mut answers, "verdict", heading.rsplit(' ').next());
         put(
@@ -140,7 +141,8 @@ pub fn run_of_markdown(text: &str) -> Answers {
 /// A run's report.
 pub fn run_of_html(html: &str) -> Answers {
     let mut answers = Answers::new();
-    if let Some(axes) = between(html, "<dl class=\"axes\">", "</dl>") {
+    let axes = between(html, "<dl class=\"axes\">", "</dl>");
+    if let Some(axes) = axes.filter(|axes| axes.contains("<dt>Need</dt>")) {
         put(
             &mut answers,
             "verdict",

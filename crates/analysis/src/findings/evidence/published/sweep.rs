@@ -17,9 +17,9 @@ const PEAK: f64 = 1.2;
 const BLOCKS: [f64; 4] = [512.0, 1024.0, 2048.0, 4096.0];
 
 /// Platform and workload, and its lines by ascending jobs.
-pub(super) type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<Line<'a>>>;
+pub(crate) type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<Line<'a>>>;
 
-pub(super) fn groups<'a>(tables: &Tables<'a>) -> Groups<'a> {
+pub(crate) fn groups<'a>(tables: &Tables<'a>) -> Groups<'a> {
     let mut groups: Groups<'a> = BTreeMap::new();
     for line in tables.lines("published_runs") {
         let key = (line.text("platform"), line.text("workload"));
@@ -42,23 +42,32 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     peaks(&groups, notes);
 }
 
+/// Headings of one kind are one misprint, however often they are printed.
 fn pairing(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    let mut kinds: BTreeMap<(u64, u64, &str), Vec<Line<'_>>> = BTreeMap::new();
     for line in tables.lines("column_pairing") {
-        let get = |key: &str| line.number(key).unwrap_or(0.0);
+        let get = |key: &str| line.number(key).unwrap_or(0.0) as u64;
+        let key = (get("names"), get("values"), line.text("left_out"));
+        kinds.entry(key).or_default().push(line);
+    }
+    for ((names, values, left_out), lines) in kinds {
+        let sum = |key: &str| lines.iter().filter_map(|l| l.number(key)).sum::<f64>();
+        let (before, after) = (sum("failing_before"), sum("failing_after"));
+        let headings = match lines.len() {
+            1 => "The heading has".to_owned(),
+            n => format!("{n} headings have"),
+        };
+        let places: Vec<String> = lines.iter().map(|l| place(l.table())).collect();
         let claim = format!(
-            "The heading has {} names for {} values: read by the names alone {} checks between columns fail, \
-             without `{}` {} do ({})",
-            get("names"),
-            get("values"),
-            get("failing_before"),
-            line.text("left_out"),
-            get("failing_after"),
-            place(line.table())
+            "{headings} {names} names for {values} values: read by the names alone {before} checks between \
+             columns fail, without `{left_out}` {after} do ({})",
+            places.join(", ")
         );
         notes.push(
             Note::of(&catalogue::EVIDENCE_COLUMNS, Bad, claim)
-                .number("failing_before", get("failing_before"))
-                .number("failing_after", get("failing_after"))
+                .number("headings", lines.len() as f64)
+                .number("failing_before", before)
+                .number("failing_after", after)
                 .rule("as many names as values"),
         );
     }

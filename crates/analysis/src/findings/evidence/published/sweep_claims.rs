@@ -56,7 +56,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
 }
 
 /// Platforms to compare, the slower first: those of one family if there are such.
-fn pairs<'a>(groups: &Groups<'a>) -> Vec<(&'a str, &'a str)> {
+pub(super) fn pairs<'a>(groups: &Groups<'a>) -> Vec<(&'a str, &'a str)> {
     let platforms: BTreeSet<&str> = groups.keys().map(|(p, _)| *p).collect();
     let family = |p: &str| p.split([' ', '-']).next().unwrap_or("").to_lowercase();
     let mut all = Vec::new();
@@ -95,7 +95,7 @@ fn pairs<'a>(groups: &Groups<'a>) -> Vec<(&'a str, &'a str)> {
     ordered.collect()
 }
 
-fn workloads<'a>(groups: &Groups<'a>, a: &str, b: &str) -> Vec<&'a str> {
+pub(super) fn workloads<'a>(groups: &Groups<'a>, a: &str, b: &str) -> Vec<&'a str> {
     let has = |p: &str, w: &str| groups.keys().any(|(q, v)| *q == p && *v == w);
     let names: BTreeSet<&str> = groups.keys().map(|(_, w)| *w).collect();
     names
@@ -104,7 +104,7 @@ fn workloads<'a>(groups: &Groups<'a>, a: &str, b: &str) -> Vec<&'a str> {
         .collect()
 }
 
-fn peak(groups: &Groups<'_>, platform: &str, workload: &str, key: &str) -> Option<f64> {
+pub(super) fn peak(groups: &Groups<'_>, platform: &str, workload: &str, key: &str) -> Option<f64> {
     let lines = groups.get(&(platform, workload))?;
     lines
         .iter()
