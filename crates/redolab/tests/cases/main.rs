@@ -8,6 +8,8 @@ mod csv;
 mod day;
 mod figures;
 mod findings;
+mod hourly;
+mod nights;
 
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]

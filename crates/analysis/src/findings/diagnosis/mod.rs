@@ -33,7 +33,7 @@ pub(super) const SYNC: &str = "log file sync";
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
-    series::collect(tables, &mut notes);
+    hours::of_series(tables, thresholds, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
     sync_methods::collect(tables, &mut notes);
@@ -49,7 +49,7 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     }
     outliers(tables, &mut notes);
     hours::of_slow_writes(tables, &mut notes);
-    hours::of_reports(&reports, &imported.sources, &mut notes);
+    hours::of_reports(tables, &reports, &imported.sources, &mut notes);
     let log_device = imported.log_device.as_deref();
     device::collect(tables, log_device, thresholds, &mut notes);
     notes.into_iter().map(Note::done).collect()
