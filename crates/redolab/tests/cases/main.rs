@@ -10,6 +10,7 @@ mod figures;
 mod findings;
 mod hourly;
 mod nights;
+mod series;
 
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
