@@ -1,4 +1,4 @@
-//! A folder of reports as a series: in Parquet and CSV.
+//! A folder of reports as a series: in Parquet and CSV, and as a need.
 
 use crate::harness::Place;
 use crate::hourly::{HEALTHY, Hour, write};
@@ -77,4 +77,22 @@ fn a_series_is_exported_as_parquet_and_csv() {
     place
         .run(&["report", "last", "--format", "hlog", "-o", "other"])
         .expect(2, &["no histograms"]);
+}
+
+#[test]
+fn the_need_of_a_series_is_its_busiest_hour() {
+    let place = two_instances();
+    let done = place.check(
+        &place.target,
+        &["--need-from", "day", "--no-report", "--dry-run"],
+    );
+    done.expect(
+        0,
+        &[
+            "taken: the report of the busiest hour of 48, from 2025-03-03 05:00:00",
+            "900 commits/s (day/r1-",
+            "8.79 MB/s of redo (day/r1-",
+            "log file sync: 2.93 ms on average",
+        ],
+    );
 }
