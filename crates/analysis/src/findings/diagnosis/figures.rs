@@ -185,6 +185,7 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     for table in tables.0 {
         if table.id == "system_event" && has_changes(&table.file) {
@@ -194,8 +195,7 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             "wait_events" => "",
             _ => table.file.as_str(),
         };
-        let at = out.iter().position(|report| report.file == file);
-        let at = at.unwrap_or_else(|| {
+        let at = *places.entry(file).or_insert_with(|| {
             out.push(ReportFigures {
                 file,
                 ..ReportFigures::default()

@@ -7,6 +7,7 @@
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
+pub mod kept;
 pub mod series;
 mod sources;
 mod sync_methods;
