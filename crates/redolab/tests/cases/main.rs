@@ -10,6 +10,7 @@ mod figures;
 mod findings;
 mod hourly;
 mod nights;
+mod pairs;
 mod series;
 
 #[path = "../cli/harness.rs"]

@@ -25,7 +25,7 @@ use figures::{ReportFigures, reports};
 use measure::imported::{Imported, Table};
 use measure::judgement::Finding;
 
-pub(super) const WRITE: &str = "log file parallel write";
+pub(crate) const WRITE: &str = "log file parallel write";
 pub(super) const SYNC: &str = "log file sync";
 
 /// What each report shows, report by report. `has_rows` is true where the mean of the log writes
