@@ -7,6 +7,7 @@
 
 use super::{Side, WaitSeries};
 use crate::figures::role;
+use crate::rows::of_pgbench;
 use measure::imported::Imported;
 use measure::run::{Origin, Row, WaitStats};
 use std::collections::BTreeMap;
@@ -51,9 +52,14 @@ pub fn by_role(mut side: Side) -> Side {
             members: vec![at],
         });
     }
-    for pooled in found {
+    let more = of_pgbench(&side.run).into_iter().map(|row| PooledRow {
+        row,
+        series: BTreeMap::new(),
+        members: Vec::new(),
+    });
+    for pooled in found.into_iter().chain(more) {
         side.series.push(match pooled.members.len() {
-            1 => pooled.series,
+            0 | 1 => pooled.series,
             _ => pooled_series(&imported, &pooled.members),
         });
         side.run.rows.push(pooled.row);

@@ -93,7 +93,8 @@ independent; the block bootstrap does not.
 --as capacity reads sweeps: workloads with several numbers of jobs, of stored runs (redolab run \
 --jobs 1,2,4,8,...), exported runs or evidence. Figures between two measured points are \
 interpolated. Nothing is extrapolated beyond them, except the peak of the fitted law, which is \
-labelled as extrapolated.
+labelled as extrapolated. Files of evidence with one number of jobs each, such as summaries of \
+pgbench -c 1 and -c 8, are one sweep together.
 
   redolab compare --as capacity last --sync-under 1ms --commit-rate 5000
 

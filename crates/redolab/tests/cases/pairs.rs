@@ -1,4 +1,5 @@
-//! Before and after: evidence that is compared without labels and with labels.
+//! Before and after, and one load beside another: evidence that is compared without labels, with
+//! labels, and as one sweep.
 
 use crate::harness::{Done, Place};
 use crate::hourly::{HEALTHY, Hour, report, words};
@@ -79,4 +80,91 @@ fn sets_of_evidence_have_a_page_a_ticket_and_limits() {
     assert_eq!(limit("log_file_sync.mean > 3ms"), Some(0));
     // The page is kept off what is read.
     compare(&["--report", "monday.txt"]).expect(2, &["this command reads"]);
+}
+
+/// A summary as pgbench prints it.
+fn pgbench(clients: u32, tps: f64, script: &str) -> String {
+    let latency = f64::from(clients) * 1e3 / tps;
+    format!(
+        "transaction type: {script}\n\
+         scaling factor: 10\n\
+         query mode: simple\n\
+         number of clients: {clients}\n\
+         number of threads: 1\n\
+         maximum number of tries: 1\n\
+         duration: 60 s\n\
+         number of transactions actually processed: {:.0}\n\
+         number of failed transactions: 0 (0.000%)\n\
+         latency average = {latency:.3} ms\n\
+         initial connection time = 5.118 ms\n\
+         tps = {tps:.6} (without initial connection time)\n",
+        tps * 60.0
+    )
+}
+
+const TPC_B: &str = "<builtin: TPC-B (sort of)>";
+/// Clients and rates of a sweep: it levels out at some 4,800 transactions per second.
+const SWEEP: [(u32, f64); 6] = [
+    (1, 620.0),
+    (2, 1_190.0),
+    (4, 2_150.0),
+    (8, 3_400.0),
+    (16, 4_400.0),
+    (32, 4_800.0),
+];
+
+#[test]
+fn pgbench_with_several_numbers_of_clients_is_a_sweep() {
+    let place = Place::new();
+    let mut arguments = vec![
+        "compare".to_owned(),
+        "--as".to_owned(),
+        "capacity".to_owned(),
+    ];
+    for (clients, tps) in SWEEP {
+        write(
+            &place,
+            &format!("pg/c{clients:02}.txt"),
+            &pgbench(clients, tps, TPC_B),
+        );
+        arguments.push(format!("pg/c{clients:02}.txt"));
+    }
+    let expected = [
+        "pgbench <builtin: TPC-B (sort of)>, scale 10, simple",
+        "contention (alpha)",
+        "4,800",
+    ];
+    place.run(&arguments).expect(0, &expected);
+    place
+        .run(&["compare", "--as", "capacity", "pg"])
+        .expect(0, &expected);
+    // What only reads commits nothing.
+    for clients in [1, 8] {
+        let text = pgbench(
+            clients,
+            20_000.0 * f64::from(clients),
+            "<builtin: select only>",
+        );
+        write(&place, &format!("read/c{clients}.txt"), &text);
+    }
+    place.run(&["compare", "--as", "capacity", "read"]).expect(
+        1,
+        &["no workload has rates of commits at two numbers of jobs"],
+    );
+}
+
+#[test]
+fn two_summaries_of_pgbench_are_compared() {
+    let place = Place::new();
+    write(&place, "on.txt", &pgbench(8, 3_400.0, TPC_B));
+    write(&place, "off.txt", &pgbench(8, 6_800.0, TPC_B));
+    let labels = ["compare", "--label", "on=on.txt", "--label", "off=off.txt"];
+    let done = place.run(&labels);
+    done.expect(0, &["Commits per second 3,400 /s to 6,800 /s (+100 %)"]);
+    assert!(!done.out.contains("Nothing is comparable"), "{}", done.out);
+    assert!(
+        !done.out.contains("no row of this workload"),
+        "{}",
+        done.out
+    );
 }

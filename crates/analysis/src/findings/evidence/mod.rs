@@ -9,7 +9,7 @@ mod flash;
 mod iostat;
 pub(super) mod published;
 mod samples;
-pub(super) mod view;
+pub(crate) mod view;
 
 use super::note::Note;
 use measure::imported::Imported;

@@ -8,7 +8,7 @@ pub(in crate::findings) struct Tables<'a>(pub(in crate::findings) &'a [Table]);
 
 /// A line of a table.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::findings) struct Line<'a> {
+pub(crate) struct Line<'a> {
     table: &'a Table,
     cells: &'a [Cell],
 }
@@ -29,7 +29,7 @@ impl<'a> Tables<'a> {
 }
 
 /// The lines of a table.
-pub(in crate::findings) fn lines(table: &Table) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(table: &Table) -> impl Iterator<Item = Line<'_>> {
     table.rows.iter().map(move |cells| Line { table, cells })
 }
 
@@ -53,7 +53,7 @@ impl<'a> Line<'a> {
     }
 
     /// The number of a column.
-    pub(in crate::findings) fn number(&self, key: &str) -> Option<f64> {
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.cell(key)? {
             Cell::Count(n) => Some(*n as f64),
             Cell::Real(x) if x.is_finite() => Some(*x),
@@ -62,7 +62,7 @@ impl<'a> Line<'a> {
     }
 
     /// The text of a column; empty where there is none.
-    pub(in crate::findings) fn text(&self, key: &str) -> &'a str {
+    pub(crate) fn text(&self, key: &str) -> &'a str {
         match self.cell(key) {
             Some(Cell::Text(text)) => text,
             _ => "",
