@@ -146,6 +146,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         ela_unit_ns: args.reading.ela_unit,
         utc_offsets: args.utc_offset.clone(),
         redact_sql: false,
+        keeps_distributions: false,
         samples_of: args.csv.then(|| args.event.clone()),
     };
     let notes = args.notes.notes()?;

@@ -3,6 +3,7 @@
 
 use crate::harness::{Done, Place};
 use crate::hourly::{HEALTHY, Hour, report, words};
+use std::fmt::Write;
 
 fn write(place: &Place, name: &str, text: &str) {
     let path = place.path().join(name);
@@ -167,4 +168,113 @@ fn two_summaries_of_pgbench_are_compared() {
         "{}",
         done.out
     );
+}
+
+/// Waits of a trace in µs: two humps, independent of each other (splitmix64).
+fn waits(level: u64, seed: u64) -> Vec<u64> {
+    let mut state = level * 1_000 + seed;
+    let mut random = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let mut wait = || match random() % 5 {
+        0 => 4 * level + random() % 97,
+        _ => level + random() % 97,
+    };
+    (0..400 + 10 * seed).map(|_| wait()).collect()
+}
+
+fn trace(host: &str, pid: u64, waits: &[u64]) -> String {
+    let mut text = format!(
+        "Trace file /u01/diag/db1_ora_{pid}.trc\n\
+         Oracle Database 19c Enterprise Edition Release 19.0.0.0.0 - Production\n\
+         Instance name: db1\n\
+         Unix process pid: {pid}, image: oracle@{host}\n\n\
+         *** 2024-01-01T10:00:00.000000+00:00\n"
+    );
+    let mut at = 1_000_000;
+    for ela in waits {
+        at += ela + 5_000;
+        let rest = "buffer#=1 sync scn=2 obj#=-1";
+        let _ = writeln!(
+            text,
+            "WAIT #0: nam='log file sync' ela= {ela} {rest} tim={at}"
+        );
+    }
+    text
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Twenty sessions before and twenty after, of other hosts and with other process ids. Their ratio
+/// is that of all waits of each side, and its interval the one of independent waits.
+#[test]
+fn twenty_traces_of_each_side_are_two_samples() {
+    let place = Place::new();
+    let mut sides: [Vec<f64>; 2] = Default::default();
+    for (side, (folder, host, level)) in [("before", "alpha", 500), ("after", "beta", 600)]
+        .into_iter()
+        .enumerate()
+    {
+        for session in 0..20 {
+            let waits = waits(level, session);
+            let pid = 1_000 * (side as u64 + 1) + 37 * session;
+            let name = format!("{folder}/{host}_{pid}.trc");
+            write(&place, &name, &trace(host, pid, &waits));
+            sides[side].extend(waits.iter().map(|us| *us as f64));
+        }
+    }
+    let labels = [
+        "compare",
+        "--label",
+        "before=before",
+        "--label",
+        "after=after",
+    ];
+    let done = place.run(&[&labels[..], &["--format", "json", "--report", "both.html"]].concat());
+    let json = done.expect(0, &[]).json();
+    let all = json["differences"].as_array().expect("differences");
+    let of = |d: &&serde_json::Value| d["metric"] == "log_file_sync.mean";
+    let found: Vec<_> = all.iter().filter(of).collect();
+    let [found] = found.as_slice() else {
+        panic!("one pair of one role: {found:#?}");
+    };
+    let figure = |key: &str| found[key].as_f64().expect("a number");
+    let [before, after] = sides.each_ref().map(|side| mean(side));
+    assert!((figure("a") - before * 1e3).abs() < 1.0, "{found:#}");
+    assert!((figure("b") - after * 1e3).abs() < 1.0, "{found:#}");
+    assert!((figure("ratio") - after / before).abs() < 1e-6, "{found:#}");
+    // The delta method on all waits.
+    let part = |side: &[f64]| {
+        let m = mean(side);
+        let squares = side.iter().map(|x| (x - m).powi(2)).sum::<f64>();
+        squares / (side.len() - 1) as f64 / side.len() as f64 / (m * m)
+    };
+    let error = (part(&sides[0]) + part(&sides[1])).sqrt();
+    let ratio = figure("ratio");
+    for end in [figure("ci_low"), figure("ci_high")] {
+        let found = (end / ratio).ln().abs();
+        let wanted = 1.96 * error;
+        assert!(
+            (0.7..1.4).contains(&(found / wanted)),
+            "{end}: {found} and {wanted}"
+        );
+    }
+    let page = std::fs::read_to_string(place.path().join("both.html")).expect("a page");
+    expect_densities(&page);
+}
+
+fn expect_densities(page: &str) {
+    let start = page
+        .find("id=\"densities\"")
+        .expect("a section of densities");
+    let section = &page[start..];
+    for part in ["foreground with 1 job: log file sync", "most waits around"] {
+        assert!(section.contains(part), "{part}");
+    }
 }

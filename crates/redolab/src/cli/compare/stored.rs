@@ -228,7 +228,7 @@ impl Gathered {
     fn side(mut self, run: Run, complete: bool) -> Side {
         for series in run.imported.iter().flat_map(|i| &i.series) {
             let row = self.rows.entry(series.row).or_default();
-            let points = || WaitSeries::of_points(&series.points);
+            let points = || WaitSeries::of_means(series);
             row.entry(series.event.clone()).or_insert_with(points);
         }
         let rows = 0..run.rows.len();
