@@ -1,7 +1,8 @@
 #!/bin/sh
 # Generates a folder of AWR reports, half as text and half in HTML, each with the figures of
 # `xtask generate` and lists of SQL statements up to the size of a real report, and reads the folder
-# with redolab import. Prints CSV: round, files, bytes, seconds by the clock, seconds of processor time
+# with redolab import. Each report begins an hour after the one before it, so that all of them are one
+# series. Prints CSV: round, files, bytes, seconds by the clock, seconds of processor time
 # in user space and in the system, MB a second by the clock, peak KiB.
 #   reports.sh DIRECTORY [FILES [ROUNDS]]
 # DIRECTORY needs room for 1 GB with 1,000 files. Needs GNU time. Set REDOLAB and XTASK to use
@@ -58,11 +59,14 @@ statements text 890000 > "$folder/text.filler"
 statements html 890000 > "$folder/html.filler"
 i=1
 while [ "$i" -le "$files" ]; do
+    begin=$(LC_ALL=C date -u -d "2013-01-01 $((i - 1)) hours" '+%d-%b-%y %H:%M:%S')
     if [ $((i % 2)) = 0 ]; then
-        "$xtask" generate awr-text --layout 12.2 --seed "$i" --answer /dev/null > "$folder/report-$i.txt"
+        "$xtask" generate awr-text --layout 12.2 --seed "$i" --answer /dev/null |
+            sed "s/01-Jan-13 11:00:00/$begin/" > "$folder/report-$i.txt"
         cat "$folder/text.filler" >> "$folder/report-$i.txt"
     else
-        "$xtask" generate awr-html --layout 12.2-html --seed "$i" --answer /dev/null > "$folder/report-$i.html"
+        "$xtask" generate awr-html --layout 12.2-html --seed "$i" --answer /dev/null |
+            sed "s/01-Jan-13 11:00:00/$begin/" > "$folder/report-$i.html"
         cat "$folder/html.filler" >> "$folder/report-$i.html"
     fi
     i=$((i + 1))

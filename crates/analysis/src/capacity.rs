@@ -4,6 +4,7 @@
 //! Figures between two measured points are interpolated linearly; nothing is extrapolated beyond
 //! the measured points except the peak of the fitted law, which says so.
 
+use crate::rows::of_pgbench;
 use crate::stats::random::Random;
 use crate::stats::{StatsRefusal, scaling};
 use measure::run::{Row, Run};
@@ -150,7 +151,7 @@ pub struct LoadAtNeed {
 pub fn curves(run: &Run, need: &CapacityNeed) -> Vec<CapacityCurve> {
     let mut order: Vec<(String, u32)> = Vec::new();
     let mut found: BTreeMap<(String, u32), Vec<CapacityPoint>> = BTreeMap::new();
-    for row in &run.rows {
+    for row in run.rows.iter().chain(&of_pgbench(run)) {
         let Some(point) = CapacityPoint::of(row) else {
             continue;
         };

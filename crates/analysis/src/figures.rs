@@ -9,6 +9,8 @@ use measure::imported::{Cell, Table};
 use measure::run::Run;
 use std::collections::BTreeMap;
 
+/// Heading of a mean that is computed of a sum and a number of waits.
+pub(crate) const TIME_PER_WAIT: &str = "Time / waits (ms)";
 /// Columns that say what a row is about.
 const IDENTITY: [&str; 21] = [
     "name",
@@ -232,12 +234,7 @@ fn of_table(table: &Table, snapshots: &mut Vec<String>) -> Vec<PlacedFigure> {
         let cell = |key: &str| at(key).and_then(|i| row.get(i)).and_then(number);
         if let (Some(time), Some(waits)) = (cell("time_s"), cell("waits").filter(|w| *w > 0.0)) {
             // A printed average in whole milliseconds is too coarse to be compared.
-            add(
-                "time_per_wait_ms",
-                "Time / waits (ms)",
-                1e3 * time / waits,
-                true,
-            );
+            add("time_per_wait_ms", TIME_PER_WAIT, 1e3 * time / waits, true);
         }
     }
     found

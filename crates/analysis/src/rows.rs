@@ -3,6 +3,7 @@
 //!
 //! What it must not know: what a row means.
 
+use crate::findings::evidence::view::{Line, lines};
 use crate::format;
 use measure::WaitEvent;
 use measure::run::{Origin, Row, Run, WaitStats};
@@ -49,6 +50,32 @@ pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
     let mut rows: Vec<&Row> = run.rows.iter().filter(|r| r.workload == workload).collect();
     rows.sort_by_key(|r| r.jobs);
     rows
+}
+
+/// Rows of the summaries of pgbench, for sweeps and comparisons: a transaction is a commit, except
+/// where only is read. Scale and query mode are in the workload's name, so that only like is beside
+/// like. Their latency is that of whole transactions, and no wait for the log.
+#[must_use]
+pub(crate) fn of_pgbench(run: &Run) -> Vec<Row> {
+    let tables = run.imported.iter().flat_map(|i| &i.tables);
+    let lines = tables.filter(|table| table.id == "pgbench").flat_map(lines);
+    let row = |line: Line<'_>| {
+        let script = line.text("transaction_type");
+        let scale = line.number("scale").map(|n| format!(", scale {n}"));
+        let mode = Some(line.text("query_mode")).filter(|mode| !mode.is_empty());
+        let mode = mode.map(|mode| format!(", {mode}"));
+        let more: String = scale.into_iter().chain(mode).collect();
+        let rate = line.number("tps").or(line.number("tps_with_connecting"))?;
+        (!script.contains("select only")).then(|| Row {
+            workload: format!("pgbench {script}{more}"),
+            nodes: 1,
+            // Casts saturate.
+            jobs: line.number("clients").unwrap_or(0.0) as u32,
+            commit_throughput_tps: Some(rate),
+            ..Row::default()
+        })
+    };
+    lines.filter_map(row).collect()
 }
 
 /// The row with the highest rate of redo, and that rate in MB (1024 kB) per second.

@@ -287,6 +287,7 @@ impl CountElapsedReader {
             axis,
             width,
             points,
+            distribution: None,
         });
         out.yielded += self.tally.count();
         out.rows.push(row);

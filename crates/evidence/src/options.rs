@@ -78,6 +78,8 @@ pub struct Options {
     pub ela_unit_ns: Option<u64>,
     /// The wait whose every value is kept for `count,elapsed`, by the evidence's own name.
     pub samples_of: Option<String>,
+    /// The distributions of traced waits are kept beside their series, so that they can be added.
+    pub keeps_distributions: bool,
     /// Offsets from UTC of sources whose times have none.
     pub utc_offsets: Vec<SourceOffset>,
 }

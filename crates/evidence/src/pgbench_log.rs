@@ -264,6 +264,7 @@ impl LineReader for PgbenchLogReader {
                 axis,
                 width,
                 points,
+                distribution: None,
             });
             out.yielded += script.tally.count();
             out.rows.push(row);

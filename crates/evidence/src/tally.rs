@@ -139,6 +139,16 @@ impl Tally {
         matches!(self.spread, Spread::Unknown)
     }
 
+    /// The distribution, where there is one.
+    #[must_use]
+    pub fn distribution(&self) -> Option<Histogram> {
+        match &self.spread {
+            Spread::Many(h) => Some(Histogram::clone(h)),
+            Spread::Few(few) => Some(of(few)),
+            Spread::Unknown => None,
+        }
+    }
+
     /// The percentile curve; empty where there is no distribution.
     #[must_use]
     pub fn curve(&self) -> Vec<(f64, u64)> {

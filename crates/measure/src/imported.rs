@@ -5,6 +5,7 @@
 //! cell that the evidence leaves blank is [`Cell::Blank`], never zero. All text here came from a
 //! file of somebody else: what shows it makes it harmless first.
 
+use crate::Histogram;
 use crate::origin::RowOrigin;
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +159,9 @@ pub struct Series {
     pub width: f64,
     /// The points, in order; empty stretches are left out.
     pub points: Vec<SeriesPoint>,
+    /// All of its waits, where an import was asked to keep them; never stored.
+    #[serde(skip)]
+    pub distribution: Option<Box<Histogram>>,
 }
 
 /// A stretch of a [`Series`].

@@ -3,24 +3,22 @@
 //! Invariants: the first run is the base; nothing is decided here, [`crate::compare::decision`] has
 //! done so; what is not comparable is listed, never left out.
 
+mod changed;
 mod figures;
 
 pub use figures::{headline_table, level, line_name, of_run, rank, table, value};
 
-use super::answer::capitalised;
 use super::{
     Account, AccountAnswer, AccountColumn, AccountFact, AccountTable, Body, ColumnHeading, Section,
     Shown, Statement, figure, imported, label,
 };
-use crate::findings::diagnosis::before_after::BeforeAfter;
-use crate::findings::diagnosis::explained_by_writes;
+use changed::{changed, paired};
 use figures::{busiest, cell, change_in_words, figures, headline, is_shown, metric_name};
 use measure::comparison::{
-    BEFORE_AFTER, Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
+    Better, ComparedRun, Comparison, ConditionState, Difference, RowOutcome,
 };
-use measure::imported::Cell;
 use measure::judgement::Weight;
-use measure::run::{Origin, Problem, problems};
+use measure::run::{Problem, problems};
 use measure::words;
 use std::borrow::Cow;
 
@@ -62,102 +60,6 @@ pub fn account(c: &Comparison, all: bool) -> Account {
         origin: origins.join(", "),
         made: format!("{}, redolab {}", c.created, c.redolab_version),
     }
-}
-
-/// Part of a figure by which it has to differ where no interval is known.
-const ALIKE: f64 = 0.05;
-
-/// What two sets of evidence show of the same thing.
-fn before_after(c: &Comparison) -> Vec<BeforeAfter> {
-    let rows = c.tables.iter().filter(|t| t.id == BEFORE_AFTER);
-    let text = |cell: &Cell| match cell {
-        Cell::Text(text) => text.clone(),
-        _ => String::new(),
-    };
-    let of = |row: &Vec<Cell>| match row.as_slice() {
-        [what, before, after, change] => Some(BeforeAfter {
-            what: text(what),
-            before: text(before),
-            after: text(after),
-            change: text(change),
-        }),
-        _ => None,
-    };
-    rows.flat_map(|t| &t.rows).filter_map(of).collect()
-}
-
-/// Of two sets of evidence without a row in common, what else both show.
-fn paired(c: &Comparison) -> Option<AccountAnswer> {
-    const SHOWN: usize = 4;
-    let all = before_after(c);
-    let mut words = all.iter().map(BeforeAfter::in_words);
-    let first = words.next()?;
-    Some(AccountAnswer {
-        words: capitalised(&first),
-        why: words.take(SHOWN).map(|of| capitalised(&of)).collect(),
-        ..AccountAnswer::default()
-    })
-}
-
-/// Of two sets of evidence, which nobody wins: what commits and log writes took before and after,
-/// and what that says of the device.
-fn changed(c: &Comparison) -> Option<AccountAnswer> {
-    let is_evidence = c.runs.iter().all(|run| run.origin == Origin::Imported);
-    let of = |metric: &str| {
-        let known = of_run(c, 1).filter(|d| d.a.is_some() && d.ratio.is_some());
-        known.filter(|_| is_evidence).find(|d| d.metric == metric)
-    };
-    let moved = |d: &Difference| {
-        let is_far = d.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > ALIKE);
-        is_far && d.significant != Some(false)
-    };
-    let phrase = |d: &Difference| {
-        let event = metric_name(&d.metric);
-        let event = event.trim_end_matches(", mean");
-        let [before, after] = [d.a, d.b].map(|v| value(v, &d.unit).words(""));
-        match moved(d) {
-            true => {
-                let change = d.ratio.map_or_else(String::new, words::change);
-                format!("{event} {before} to {after} ({change})")
-            }
-            false => format!("{event} unchanged at {after}"),
-        }
-    };
-    let sync = of("log_file_sync.mean").or_else(|| of("commit_latency.mean"));
-    let write = of("log_file_parallel_write.mean");
-    let rate = of("commit_throughput_tps");
-    let first = sync.or(write).or(rate)?;
-    let ends = |d: &Difference| Some([d.a?, d.b?]);
-    let changed = sync.filter(|d| moved(d) && d.metric.starts_with("log_file_sync"));
-    let both = changed.and_then(ends).zip(write.and_then(ends));
-    let cause = both.and_then(|(sync, write)| explained_by_writes(sync, write));
-    let parts: Vec<String> = [sync, write, rate]
-        .into_iter()
-        .flatten()
-        .map(phrase)
-        .collect();
-    let diagnoses = before_after(c)
-        .into_iter()
-        .filter(BeforeAfter::is_diagnosis);
-    let diagnoses = diagnoses.map(|of| capitalised(&of.in_words()));
-    let decided = c.decisions.first();
-    let decided = decided.map(|of| format!("{} {}", of.reason, of.durability));
-    let is_worse = (first.better == Better::Lower) == (first.ratio > Some(1.0));
-    Some(AccountAnswer {
-        words: capitalised(&parts.join("; ")),
-        weight: match (moved(first), is_worse) {
-            (false, _) => Weight::Info,
-            (true, true) => Weight::Caution,
-            (true, false) => Weight::Good,
-        },
-        why: cause
-            .map(str::to_owned)
-            .into_iter()
-            .chain(diagnoses)
-            .chain(decided)
-            .collect(),
-        ..AccountAnswer::default()
-    })
 }
 
 /// What is compared.

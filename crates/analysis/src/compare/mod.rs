@@ -93,6 +93,8 @@ pub struct WaitSeries {
     pub blocks: Blocks,
     /// All of them merged.
     pub merged: Histogram,
+    /// All waits of imported means, where the import kept them.
+    pub distribution: Option<Histogram>,
     /// What the intervals are.
     pub basis: Basis,
 }
@@ -104,8 +106,15 @@ impl WaitSeries {
         WaitSeries {
             blocks: Blocks::new(),
             merged: Histogram::new(),
+            distribution: None,
             basis: Basis::Intervals,
         }
+    }
+
+    /// All waits of it; empty where only means are known.
+    #[must_use]
+    pub fn waits(&self) -> &Histogram {
+        self.distribution.as_ref().unwrap_or(&self.merged)
     }
 
     /// Appends an interval.
@@ -116,14 +125,15 @@ impl WaitSeries {
 
     /// From means over time, as imported evidence holds them: only the mean can be compared.
     #[must_use]
-    pub fn of_points(points: &[measure::imported::SeriesPoint]) -> WaitSeries {
+    pub fn of_means(series: &measure::imported::Series) -> WaitSeries {
         let mut blocks = Blocks::new();
-        for point in points {
+        for point in &series.points {
             let count = point.count as f64;
             blocks.push_rate(point.mean_ns * count, count);
         }
         WaitSeries {
             blocks,
+            distribution: series.distribution.as_deref().cloned(),
             ..WaitSeries::new()
         }
     }
@@ -138,6 +148,7 @@ impl WaitSeries {
         WaitSeries {
             blocks: Blocks::of_events(events),
             merged,
+            distribution: None,
             basis: Basis::Events,
         }
     }

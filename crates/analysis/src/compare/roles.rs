@@ -2,11 +2,14 @@
 //! have different files, so rows are paired by what they are of: the kind of process of a trace,
 //! the kind of a report, the order of snapshots.
 //!
-//! All traces of one role in a run are one sample. Their counts, sums and extremes are added;
-//! percentiles are not, because they cannot be computed from percentiles.
+//! All traces of one role in a run are one sample. Their counts, sums and extremes are added.
+//! Percentiles cannot be computed from percentiles: they are those of the distributions together,
+//! where the import kept all of them.
 
 use super::{Side, WaitSeries};
 use crate::figures::role;
+use crate::rows::of_pgbench;
+use measure::Histogram;
 use measure::imported::Imported;
 use measure::run::{Origin, Row, WaitStats};
 use std::collections::BTreeMap;
@@ -51,11 +54,17 @@ pub fn by_role(mut side: Side) -> Side {
             members: vec![at],
         });
     }
-    for pooled in found {
-        side.series.push(match pooled.members.len() {
-            1 => pooled.series,
-            _ => pooled_series(&imported, &pooled.members),
-        });
+    let more = of_pgbench(&side.run).into_iter().map(|row| PooledRow {
+        row,
+        series: BTreeMap::new(),
+        members: Vec::new(),
+    });
+    for mut pooled in found.into_iter().chain(more) {
+        if pooled.members.len() > 1 {
+            pooled.series = pooled_series(&imported, &pooled.members);
+            add_percentiles(&mut pooled);
+        }
+        side.series.push(pooled.series);
         side.run.rows.push(pooled.row);
     }
     side
@@ -93,11 +102,12 @@ fn role_of(row: &Row, imported: &Imported) -> Option<(String, bool)> {
     Some((name, true))
 }
 
-/// A name with the number of a process behind it.
+/// A name with the number of a process behind it, or that number alone: `pid 2817`.
 fn is_numbered(workload: &str) -> bool {
     let number = workload
         .rsplit_once(" (")
-        .and_then(|(_, rest)| rest.strip_suffix(')'));
+        .and_then(|(_, rest)| rest.strip_suffix(')'))
+        .or_else(|| workload.strip_prefix("pid "));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -140,6 +150,17 @@ fn added(a: &WaitStats, b: &WaitStats) -> WaitStats {
     }
 }
 
+/// The percentiles of rows together.
+fn add_percentiles(of: &mut PooledRow) {
+    for (event, series) in &of.series {
+        if let (Some(all), Some(stats)) = (&series.distribution, of.row.waits.get_mut(event)) {
+            let all = all.stats();
+            (stats.p50_ns, stats.p90_ns) = (all.p50_ns, all.p90_ns);
+            (stats.p99_ns, stats.p999_ns) = (all.p99_ns, all.p999_ns);
+        }
+    }
+}
+
 /// Stretches of a pooled series.
 const STRETCHES: usize = 200;
 
@@ -161,6 +182,14 @@ fn pooled_series(imported: &Imported, rows: &[usize]) -> BTreeMap<String, WaitSe
     }
     let of = |(event, stretches): (&str, Vec<(f64, f64)>)| {
         let mut pooled = WaitSeries::new();
+        let own = imported.series.iter();
+        let own = own.filter(|s| s.event == event && rows.contains(&s.row));
+        pooled.distribution =
+            own.map(|s| s.distribution.as_deref())
+                .try_fold(Histogram::new(), |mut all, of| {
+                    all.merge(of?);
+                    Some(all)
+                });
         for (sum, count) in stretches.into_iter().filter(|s| s.1 > 0.0) {
             pooled.blocks.push_rate(sum, count);
         }
@@ -188,6 +217,7 @@ mod tests {
             event: "log_file_sync".to_owned(),
             axis: Axis::Sequence,
             width: 1.0,
+            distribution: None,
             points: (0..50)
                 .map(|i| SeriesPoint {
                     at: f64::from(i),

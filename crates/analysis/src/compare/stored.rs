@@ -46,10 +46,10 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
     for (run, side) in sides.iter().enumerate() {
         for (row, series) in side.run.rows.iter().zip(&side.series) {
             let drawn = |(e, s): &(&String, &WaitSeries)| {
-                e.as_str() != "commits_per_write" && s.merged.count() > 0
+                e.as_str() != "commits_per_write" && s.waits().count() > 0
             };
             for (event, series) in series.iter().filter(drawn) {
-                let drawn = distribution::of(run, row, event, &series.merged);
+                let drawn = distribution::of(run, row, event, series.waits());
                 comparison.distributions.push(drawn);
             }
         }

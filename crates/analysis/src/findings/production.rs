@@ -3,12 +3,14 @@
 //!
 //! Invariants: what the evidence does not contain is absent; nothing is estimated from another
 //! quantity. Rates are means of the stretch that the evidence describes; of several stretches of
-//! one listing the busiest is taken, and of several loads the largest. Sources that differ by more
+//! one listing the busiest is taken, of several loads the largest, and of a series of reports the
+//! busiest report, whose hour is named. Sources that differ by more
 //! than [`AGREE_PCT`] are a conflict, which the user decides.
 
 mod counters;
 pub(super) mod waits;
 
+use super::diagnosis::series::REPORT_SERIES;
 use super::diagnosis::{SYNC, WRITE};
 use super::evidence::view::{Line, Tables, lines, place};
 use crate::format;
@@ -18,6 +20,7 @@ use measure::imported::Imported;
 use measure::judgement::{NeedQuantity, ProductionWait};
 use measure::run::{Origin, Row, Run};
 use measure::units::MB_BYTES;
+use std::collections::BTreeSet;
 use waits::PlacedWait;
 pub use waits::in_words;
 
@@ -70,7 +73,8 @@ pub struct ProductionEvidence {
     pub figures: Vec<ProductionFigure>,
     /// How long commits and log writes take.
     pub waits: Vec<ProductionWait>,
-    /// Of evidence with several loads, the one that was taken, and of how many.
+    /// Of evidence with several loads, or of a series of reports, the one that was taken, and of
+    /// how many.
     pub load: Option<String>,
 }
 
@@ -83,6 +87,13 @@ pub fn of(
     t: &Thresholds,
     wanted: impl Fn(NeedQuantity) -> bool,
 ) -> Result<ProductionEvidence, ProductionConflict> {
+    if let Some((hour, words)) = busiest_hour(run) {
+        let load = Some(words);
+        return Ok(ProductionEvidence {
+            load,
+            ..of(&hour, t, wanted)?
+        });
+    }
     let none = Imported::default();
     let (mut all, imported, rows) = match (run.origin, &run.imported) {
         (Origin::Watched, _) => (of_watched(run), &none, largest(run)),
@@ -122,6 +133,35 @@ pub fn of(
         waits: waits.into_iter().map(|w| w.wait).collect(),
         load,
     })
+}
+
+/// Of a series of reports, the run without all reports but the one of most commits per second, else
+/// of most redo; and what was taken. A mean over a day is no need.
+fn busiest_hour(run: &Run) -> Option<(Run, String)> {
+    let imported = run.imported.as_ref()?;
+    let series = || Tables(&imported.tables).lines(REPORT_SERIES);
+    let most = |key: &str, unit: &'static str| {
+        let known = series().filter_map(|line| Some((line.number(key)?, unit, line)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let (rate, unit, line) =
+        most("commits_per_s", "commits/s").or_else(|| most("redo_mb_per_s", "MB/s of redo"))?;
+    let taken = line.text("report");
+    let words = format!(
+        "the report of the busiest hour of {}, from {} ({taken}, {} {unit})",
+        series().count(),
+        line.text("begin"),
+        format::digits(rate)
+    );
+    let reports: BTreeSet<&str> = series().map(|line| line.text("report")).collect();
+    let keeps = |file: &str| file == taken || !reports.contains(file);
+    let mut hour = run.clone();
+    hour.rows.retain(|row| keeps(&row.workload));
+    let of = hour.imported.as_mut()?;
+    of.sources.retain(|source| keeps(&source.file));
+    of.tables
+        .retain(|table| table.id != REPORT_SERIES && keeps(&table.file));
+    Some((hour, words))
 }
 
 /// The figure of a quantity: the highest of those that agree.

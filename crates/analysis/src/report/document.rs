@@ -282,6 +282,7 @@ mod tests {
                 event: "log_file_parallel_write".to_owned(),
                 axis: imported::Axis::Sequence,
                 width: 1.0,
+                distribution: None,
                 points: (0..9).map(point).collect(),
             });
         }

@@ -393,6 +393,7 @@ pub fn evidence_of(text: &str) -> Run {
             event: some(),
             axis: Axis::Sequence,
             width: 1.0,
+            distribution: None,
             points: vec![SeriesPoint {
                 at: 1.0,
                 count: 1,

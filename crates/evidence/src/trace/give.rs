@@ -13,8 +13,14 @@ use measure::WaitEvent;
 use measure::imported::{Cell, Column, Series, Severity, Table};
 use measure::run::{RedoFigures, Row};
 
-/// Gives a file's rows, tables and series.
-pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> Ended {
+/// Gives a file's rows, tables and series; with their distributions, if they are kept and there are
+/// few.
+pub fn give(
+    merge: Merge,
+    (file, keeps): (&str, bool),
+    sink: &mut Sink,
+    out: &mut Gathered,
+) -> Ended {
     judge(&merge, sink);
     let mut cells: Vec<(usize, usize, &Waits)> = merge
         .cells
@@ -44,8 +50,15 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
         out.yielded += process.ends + called;
         let name = name(&merge, process, file);
         let at = out.rows.len();
-        out.rows
-            .push(process_row(&name, process, &own, at, &mut out.series));
+        let kept = out.series.iter().filter(|s| s.distribution.is_some());
+        let keeps = keeps && kept.count() < tally::DISTRIBUTIONS_MAX;
+        out.rows.push(process_row(
+            &name,
+            process,
+            &own,
+            (at, keeps),
+            &mut out.series,
+        ));
         let all = (1, merge.lines.max(1));
         call_lines(&name, process, all, &mut calls);
         error_lines(&name, process, &mut errors);
@@ -128,7 +141,7 @@ fn process_row(
     name: &str,
     process: &TracedProcess,
     own: &[(&str, &Waits)],
-    at: usize,
+    (at, keeps): (usize, bool),
     series: &mut Vec<Series>,
 ) -> Row {
     let mut row = row(name);
@@ -147,6 +160,7 @@ fn process_row(
                 axis,
                 width,
                 points,
+                distribution: waits.tally.distribution().filter(|_| keeps).map(Box::new),
             });
         }
     }

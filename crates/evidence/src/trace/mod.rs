@@ -60,6 +60,7 @@ fn has_tim(line: &[u8]) -> bool {
 pub struct TraceReader {
     file: String,
     redact: bool,
+    keeps: bool,
     blocks: LineBlocks,
     block: Vec<u8>,
     scanned: Scanned,
@@ -81,6 +82,7 @@ impl TraceReader {
         TraceReader {
             file: file.to_owned(),
             redact: options.redact_sql,
+            keeps: options.keeps_distributions,
             blocks: LineBlocks::default(),
             block: Vec::new(),
             scanned: Scanned::default(),
@@ -153,6 +155,6 @@ impl TraceReader {
                     format!("{dropped} bytes of lines over 1 MiB were not read")
                 });
         }
-        give::give(self.merge, &self.file, sink, out)
+        give::give(self.merge, (&self.file, self.keeps), sink, out)
     }
 }

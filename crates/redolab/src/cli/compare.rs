@@ -41,6 +41,7 @@ const NOTHING_NAMED: &str = "\
 compare: name what to compare
   two stored runs, the base first:  redolab compare RUN last  (redolab runs lists them)
   two devices, measured now:        redolab compare --on ssd=/u01 --on hdd=/u02
+  two files of evidence:            redolab compare before.html after.html
   two sets of evidence:             redolab compare --label before=DIR --label after=DIR
   all options:                      redolab compare --help";
 
@@ -76,6 +77,11 @@ snapshot in order), not by the names of files; all traces of one role in a set a
 
   redolab compare --label before=monday/ --label after='tuesday/*.trc'
 
+Two files, directories or patterns of evidence without labels are compared in the same way: the \
+first is before, the second is after.
+
+  redolab compare monday.html tuesday.html --report both.html
+
 --as r2 and --as r4 print single waits: the first sample is x and the second is y; every \
 difference is x minus y. All files of one label are one sample: the traces of 20 sessions are one \
 sample. Quantiles, means and standard deviations are exact. R's t test treats waits as \
@@ -87,7 +93,8 @@ independent; the block bootstrap does not.
 --as capacity reads sweeps: workloads with several numbers of jobs, of stored runs (redolab run \
 --jobs 1,2,4,8,...), exported runs or evidence. Figures between two measured points are \
 interpolated. Nothing is extrapolated beyond them, except the peak of the fitted law, which is \
-labelled as extrapolated.
+labelled as extrapolated. Files of evidence with one number of jobs each, such as summaries of \
+pgbench -c 1 and -c 8, are one sweep together.
 
   redolab compare --as capacity last --sync-under 1ms --commit-rate 5000
 
@@ -98,7 +105,7 @@ are named in the rows or titles of one document, or each source is a cell of the
   redolab compare --factor medium=ssd,hdd --factor volume=raw,asm --cell ssd,raw=1.html \\
       --cell hdd,raw=2.html --cell ssd,asm=3.html --cell hdd,asm=4.html")]
 pub(crate) struct CompareArgs {
-    /// Stored runs or exported files; the first is the base
+    /// Stored runs, exported files, or two files of evidence; the first is the base
     #[arg(value_name = "RUN", conflicts_with = "on")]
     runs: Vec<String>,
     /// A target to measure under a name, such as ssd=/u01; give at least two
@@ -310,10 +317,6 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         let store = args.options.measure.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
-        if args.report.is_some() && !args.label.is_empty() {
-            let message = "--report: compares runs; sets of evidence (--label) have none";
-            return Err(CommandError::usage(message));
-        }
         match args.label.is_empty() {
             true => stored::compare(&args.runs, &store, &options)?,
             false => stored::compare_labels(&args.label, &store, &options)?,

@@ -19,11 +19,11 @@ use crate::output::overview;
 use crate::output::table::Style;
 use crate::store::Store;
 use crate::{input, signals, standard_error};
-use analysis::findings::diagnosis;
+use analysis::findings::diagnosis::{self, kept};
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use evidence::{Import, ImportRefusal, Options, SourceOffset};
-use measure::imported::Severity;
+use measure::imported::{Diagnostic, Severity};
 use measure::run::Run;
 use measure::words::sanitize;
 use std::ffi::OsStr;
@@ -146,6 +146,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         ela_unit_ns: args.reading.ela_unit,
         utc_offsets: args.utc_offset.clone(),
         redact_sql: false,
+        keeps_distributions: false,
         samples_of: args.csv.then(|| args.event.clone()),
     };
     let notes = args.notes.notes()?;
@@ -199,6 +200,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         run.validity.add("evidence_cut", false, detail);
     }
     judge(&mut run, &Thresholds::default(), Vec::new());
+    thin(args, &mut run);
     store.begin(&run.run_id)?.finish(&run)?;
     print(args, &run)?;
     for line in &read_files.bad {
@@ -208,6 +210,23 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         tell(&evidence::kind::looked_for());
     }
     Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
+}
+
+/// Leaves out what a long series has no room for, and says so.
+fn thin(args: &ImportArgs, run: &mut Run) {
+    let Some(words) = run.imported.as_mut().and_then(kept::thin) else {
+        return;
+    };
+    args.output.say(&sanitize::line(&words));
+    run.diagnostics.push(Diagnostic {
+        severity: Severity::Warning,
+        id: "import.tables_of_series".to_owned(),
+        file: String::new(),
+        line: None,
+        column: None,
+        detail: words,
+        count: 1,
+    });
 }
 
 /// Stores exported runs, and prints their ids.

@@ -37,8 +37,8 @@ pub(crate) struct NeedArgs {
     /// A run that was imported or watched, or evidence that `redolab import` reads (AWR or
     /// Statspack, a trace, two readings of v$sysstat, SHOW GLOBAL STATUS or pg_stat_wal, a sweep,
     /// published tables, ...): commits and redo per second, sessions, log file sync and log file
-    /// parallel write, as far as it contains them; of several loads the largest. --commit-rate,
-    /// --redo-rate and --p99 override it.
+    /// parallel write, as far as it contains them; of several loads the largest, of a folder of
+    /// hourly reports the busiest hour. --commit-rate, --redo-rate and --p99 override it.
     #[arg(long, value_name = "RUN|FILE")]
     need_from: Option<String>,
     /// Exit with 3 also if the verdict is conditional

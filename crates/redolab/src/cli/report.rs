@@ -61,7 +61,8 @@ enum ReportFormat {
     FioPlot,
     /// HdrHistogram logs (V2), one file per series (folder)
     Hlog,
-    /// Parquet datasets hist, interval, device and events, by run_id and node (folder)
+    /// Parquet datasets hist, interval, device, events and series (of a folder of reports), by
+    /// run_id and node (folder)
     Parquet,
     /// OpenMetrics text
     Openmetrics,

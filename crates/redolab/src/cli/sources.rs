@@ -86,6 +86,7 @@ fn evidence(name: &str, interrupt: &Interrupt) -> Result<Run, CommandError> {
     let inputs = inputs.map_err(|e| CommandError::usage(e.to_string()))?;
     let mut import = Import::new(Options {
         redact_sql: true,
+        keeps_distributions: true,
         ..Options::default()
     });
     let mut feeding = Feeding {

@@ -1,5 +1,6 @@
 //! What the arguments of `import` name: files, `-`, patterns, directories.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -63,9 +64,10 @@ pub enum FindError {
 /// A path that does not exist, a pattern or directory that gives nothing.
 pub fn inputs(arguments: &[PathBuf]) -> Result<Vec<Input>, FindError> {
     let mut found: Vec<Input> = Vec::new();
+    let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     for argument in arguments {
         for input in of(argument)? {
-            if !found.iter().any(|f| f.path == input.path) {
+            if known.insert(input.path.clone()) {
                 found.push(input);
             }
         }

@@ -1,20 +1,60 @@
 //! The run as Parquet datasets, a folder a kind, partitioned by run and machine:
-//! `hist/run_id=…/node=…/part-0.parquet`, and so `interval` and `device`. (`events` are written by
-//! the store as they are.)
+//! `hist/run_id=…/node=…/part-0.parquet`, and so `interval`, `device` and `series`. (`events` are
+//! written by the store as they are.)
 //!
 //! Invariants: rows of `hist` are the histograms' own buckets, whose bounds are the same in every
 //! run, so that adding counts merges histograms exactly; the exact extremes have columns of their
-//! own.
+//! own. A series of reports (`series`) has the columns of its table, whose times have no zone: they
+//! are the text that the reports print.
 
 use super::parquet_table::{Values, encode};
 use super::{ExportSource, ExportedFile, IN_NS, component};
-use measure::run::{Interval, Row};
+use analysis::findings::diagnosis::series::{self, REPORT_SERIES};
+use measure::imported::Cell;
+use measure::run::{Interval, Row, Run};
 use parquet::errors::ParquetError;
 
 /// A table that is built row by row.
 #[derive(Default)]
 struct Table {
     columns: Vec<(&'static str, Values)>,
+}
+
+/// Whether evidence is a series of reports.
+#[must_use]
+pub fn has_series(run: &Run) -> bool {
+    let mut tables = run.imported.iter().flat_map(|i| &i.tables);
+    tables.any(|table| table.id == REPORT_SERIES)
+}
+
+/// The series of all instances, one after the other.
+fn of_series(source: &ExportSource<'_>) -> Table {
+    let mut out = Table::default();
+    let tables = source.run.imported.iter().flat_map(|i| &i.tables);
+    for table in tables.filter(|table| table.id == REPORT_SERIES) {
+        for row in &table.rows {
+            let cell = |key: &str| {
+                let at = table.columns.iter().position(|c| c.key == key);
+                at.and_then(|at| row.get(at))
+            };
+            let text = |key: &str| match cell(key) {
+                Some(Cell::Text(text)) => Some(text.clone()),
+                _ => None,
+            };
+            out.text("instance", Some(series::instance(table).to_owned()));
+            out.text("begin", text("begin"));
+            for key in series::keys() {
+                let number = match cell(key) {
+                    Some(Cell::Real(number)) => Some(*number),
+                    _ => None,
+                };
+                out.real(key, number);
+            }
+            out.text("restarted", text("restarted"));
+            out.text("report", text("report"));
+        }
+    }
+    out
 }
 
 impl Table {
@@ -79,7 +119,8 @@ pub(super) fn partition(source: &ExportSource<'_>, dataset: &str) -> String {
     )
 }
 
-/// The files of `hist`, `interval` and `device`, and the folder for the parts of `events`.
+/// The files of `hist`, `interval`, `device` and `series`, and the folder for the parts of
+/// `events`.
 ///
 /// # Errors
 /// When a table cannot be encoded, which no run should bring about.
@@ -89,6 +130,7 @@ pub fn datasets(source: &ExportSource<'_>) -> Result<(Vec<ExportedFile>, String)
         ("hist", hist(source)),
         ("interval", intervals(source)),
         ("device", device(source)),
+        ("series", of_series(source)),
     ] {
         if table.columns.is_empty() {
             continue;

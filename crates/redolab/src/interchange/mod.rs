@@ -13,7 +13,7 @@ mod openmetrics;
 mod parquet_table;
 pub mod trace;
 
-pub use datasets::datasets;
+pub use datasets::{datasets, has_series};
 pub use fio::{document as fio_document, files as fio_files, pretty as fio_pretty};
 pub use hdr_log::files as hdr_log_files;
 pub use openmetrics::text as openmetrics_text;

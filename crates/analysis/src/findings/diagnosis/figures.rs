@@ -63,6 +63,11 @@ impl<'a> ReportFigures<'a> {
         self.events.keys().any(|name| name.starts_with(begin))
     }
 
+    /// The names of all events.
+    pub(in crate::findings) fn event_names(&self) -> impl Iterator<Item = &'a str> {
+        self.events.keys().copied()
+    }
+
     /// The sum of all waits for events of these names.
     pub(in crate::findings) fn events(&self, names: &[&str]) -> Option<EventWaits> {
         let found = names.iter().filter_map(|name| self.event(name));
@@ -213,6 +218,7 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     for table in tables.0 {
         if table.id == "system_event" && has_changes(&table.file) {
@@ -222,8 +228,7 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             "wait_events" => "",
             _ => table.file.as_str(),
         };
-        let at = out.iter().position(|report| report.file == file);
-        let at = at.unwrap_or_else(|| {
+        let at = *places.entry(file).or_insert_with(|| {
             out.push(ReportFigures {
                 file,
                 ..ReportFigures::default()

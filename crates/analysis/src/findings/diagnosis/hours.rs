@@ -1,12 +1,19 @@
-//! When log writes are slow: slow writes by the hour of the day, and reports whose hours are slower
-//! than the others. A nightly job shows here and nowhere else.
+//! When log writes are slow: slow writes by the hour of the day, hours of a series of several days
+//! that are slow again and again, and single reports that are slower than the others. A nightly job
+//! shows here and nowhere else.
+//!
+//! Invariant: an hour recurs only where it is slow on several days; a report that a recurring hour
+//! explains is not named again.
 
 use super::super::evidence::published::clock;
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::note::Note;
 use super::super::{Caution, catalogue};
-use super::WRITE;
 use super::figures::ReportFigures;
+use super::{SYNC, WRITE, explained_by_writes, risen, series};
+use crate::format::latency;
+use crate::stats::bootstrap::quantile;
+use crate::thresholds::Thresholds;
 use measure::imported::{Source, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +23,12 @@ const WRITES_MIN: usize = 10;
 const HOUR_SHARE: f64 = 0.5;
 /// Days on which an hour has to have slow writes.
 const DAYS_MIN: usize = 2;
+/// Share of the slow writes in each of several hours: three times that of an even day.
+const HOUR_PART: f64 = 0.125;
+/// Days on which each of several hours has to be slow.
+const RECURS_MIN: usize = 3;
+/// How much slower than the middle of a series an hour has to be that recurs.
+const RECURS_SLOWER: f64 = 2.0;
 /// Reports from which hours are compared.
 const REPORTS_MIN: usize = 6;
 /// How much slower than the middle report an hour has to be.
@@ -74,35 +87,188 @@ fn peak(moments: &[DayHour], name: &str, table: &Table) -> Option<Note> {
         of.0 += 1;
         of.1.insert(*day);
     }
-    let (hour, (count, days)) = hours.into_iter().max_by_key(|(_, (count, _))| *count)?;
-    let share = count as f64 / moments.len() as f64;
-    if moments.len() < WRITES_MIN || share < HOUR_SHARE || days.len() < DAYS_MIN {
+    let days: BTreeSet<i64> = moments.iter().map(|(day, _)| *day).collect();
+    let share = |count: usize| count as f64 / moments.len() as f64;
+    let recurs = |count: usize, on: usize| {
+        on >= RECURS_MIN && 2 * on >= days.len() && share(count) >= HOUR_PART
+    };
+    hours.retain(|_, (count, on)| {
+        recurs(*count, on.len()) || (share(*count) >= HOUR_SHARE && on.len() >= DAYS_MIN)
+    });
+    let count: usize = hours.values().map(|(count, _)| count).sum();
+    if moments.len() < WRITES_MIN || share(count) < HOUR_SHARE {
         return None;
     }
+    let when: Vec<String> = hours
+        .iter()
+        .map(|(hour, (_, on))| {
+            let next = (hour + 1) % 24;
+            format!("{hour:02}:00 and {next:02}:00, on {} days", on.len())
+        })
+        .collect();
+    let (hour, (_, on)) = hours.iter().max_by_key(|(_, (count, _))| *count)?;
     let claim = format!(
-        "{count} of {} slow log writes ({name}) were between {hour:02}:00 and {:02}:00, on {} days: \
-         something recurs at that hour ({})",
+        "{count} of {} slow log writes ({name}) were between {}: something recurs at {} ({})",
         moments.len(),
-        (hour + 1) % 24,
-        days.len(),
+        when.join(", or between "),
+        ["that hour", "those hours"][usize::from(hours.len() > 1)],
         place(table)
     );
     Some(
         Note::of(&catalogue::DIAGNOSIS_PEAK_HOUR, Caution, claim)
-            .number("hour", f64::from(hour))
-            .number("share", share)
-            .number("days", days.len() as f64),
+            .number("hour", f64::from(*hour))
+            .number("share", share(count))
+            .number("days", on.len() as f64),
     )
 }
 
-/// Reports of one set whose log writes were slower than those of the others.
-pub(super) fn of_reports(reports: &[ReportFigures<'_>], sources: &[Source], notes: &mut Vec<Note>) {
-    let mut each: Vec<(f64, &str, u32)> = Vec::new();
-    for report in reports {
-        let source = sources.iter().find(|s| s.file == report.file);
+/// Hours of the day at which a figure of a series is slow again and again.
+struct RecurringHours {
+    key: &'static str,
+    /// By the hour: days on which it is slow, and days on which the series has it.
+    hours: BTreeMap<u32, [usize; 2]>,
+    /// Places of the reports of these hours that are slow.
+    slow: BTreeSet<usize>,
+}
+
+/// Hours of series that are slow again and again, and lasting changes of the other reports.
+pub(super) fn of_series(
+    tables: Tables<'_>,
+    reports: &[ReportFigures<'_>],
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
+    for table in tables.of(series::REPORT_SERIES) {
+        let recurring = recurring(table);
+        let of_hours = recurring.as_ref().map(|of| {
+            let is_slow = |at: usize| of.slow.contains(&at);
+            let is_other = |at: usize| !is_slow(at);
+            let beside = risen::in_series(table, reports, [&is_slow, &is_other]);
+            note_recurring(table, of, &beside, t)
+        });
+        notes.extend(of_hours);
+        let without = recurring.map(|of| of.slow).unwrap_or_default();
+        notes.push(series::note_of_change(table, reports, &without, t));
+    }
+}
+
+/// The hours of a series that recur: those of the log writes, else those of log file sync.
+fn recurring(table: &Table) -> Option<RecurringHours> {
+    let [sync, write] = series::LATENCIES;
+    recurring_of(table, write).or_else(|| recurring_of(table, sync))
+}
+
+fn recurring_of(table: &Table, key: &'static str) -> Option<RecurringHours> {
+    let known: Vec<(usize, DayHour, f64)> = lines(table)
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, of_stamp(line.text("begin"))?, line.number(key)?)))
+        .collect();
+    let mut values: Vec<f64> = known.iter().map(|(.., value)| *value).collect();
+    if values.is_empty() {
+        return None;
+    }
+    let middle = quantile(&mut values, 0.5);
+    let is_slow = |value: f64| value > RECURS_SLOWER * middle && value > QUICK_MS;
+    let mut days: BTreeMap<u32, [BTreeSet<i64>; 2]> = BTreeMap::new();
+    for (_, (day, hour), value) in &known {
+        let [slow, all] = days.entry(*hour).or_default();
+        all.insert(*day);
+        slow.extend(is_slow(*value).then_some(*day));
+    }
+    let counts = days
+        .into_iter()
+        .map(|(hour, of)| (hour, of.map(|d| d.len())));
+    let hours: BTreeMap<u32, [usize; 2]> = counts
+        .filter(|(_, [slow, all])| *slow >= RECURS_MIN && 2 * slow >= *all)
+        .collect();
+    let all_slow = known.iter().filter(|(.., value)| is_slow(*value));
+    let (inside, outside): (Vec<&(usize, DayHour, f64)>, Vec<_>) =
+        all_slow.partition(|(_, (_, hour), _)| hours.contains_key(hour));
+    // Where as many are slow at other hours, slow reports are everywhere.
+    (!hours.is_empty() && inside.len() > outside.len()).then(|| RecurringHours {
+        key,
+        hours,
+        slow: inside.iter().map(|(at, ..)| *at).collect(),
+    })
+}
+
+/// What recurs in a series, and what the other latency does at these hours.
+fn note_recurring(table: &Table, found: &RecurringHours, risen: &str, t: &Thresholds) -> Note {
+    let medians = |key: &str| {
+        let of = |is_in: bool| {
+            let all = lines(table).enumerate();
+            let all = all.filter(|(at, _)| found.slow.contains(at) == is_in);
+            let mut known: Vec<f64> = all.filter_map(|(_, line)| line.number(key)).collect();
+            (!known.is_empty()).then(|| quantile(&mut known, 0.5))
+        };
+        Some([of(false)?, of(true)?])
+    };
+    let phrase = |[otherwise, slow]: [f64; 2]| {
+        let [slow, otherwise] = [slow, otherwise].map(|ms| latency(ms * 1e6));
+        format!("{slow} against {otherwise} otherwise")
+    };
+    // Hours that are slow on as many days are named together.
+    let mut alike: Vec<([usize; 2], Vec<String>)> = Vec::new();
+    for (hour, days) in &found.hours {
+        let hour = format!("{hour:02}:00");
+        match alike.iter_mut().find(|(known, _)| known == days) {
+            Some((_, hours)) => hours.push(hour),
+            None => alike.push((*days, vec![hour])),
+        }
+    }
+    let when = alike
+        .iter()
+        .map(|([slow, all], hours)| format!("at {} on {slow} of {all} days", hours.join(", ")));
+    let when: Vec<String> = when.collect();
+    let [sync, write] = series::LATENCIES.map(medians);
+    let is_write = found.key == series::LATENCIES[1];
+    let (name, own, other_name, other) = match is_write {
+        true => (WRITE, write, SYNC, sync),
+        false => (SYNC, sync, WRITE, write),
+    };
+    let beside = other.map(|of| format!("; {other_name} {}", phrase(of)));
+    let cause = sync.zip(write).and_then(|(s, w)| explained_by_writes(s, w));
+    let cause = cause.map(|cause| format!(": {cause}"));
+    let claim = format!(
+        "{name} is slow {}: {}{}{}{risen} ({})",
+        when.join(" and "),
+        own.map(phrase).unwrap_or_default(),
+        beside.unwrap_or_default(),
+        cause.unwrap_or_default(),
+        series::instance(table)
+    );
+    let on = found.hours.values().map(|[slow, _]| *slow).max();
+    let weight = series::weight_of_slower(write.map(|[_, slow]| slow), t);
+    Note::of(&catalogue::DIAGNOSIS_PEAK_HOUR, weight, claim)
+        .number("hours", found.hours.len() as f64)
+        .number("days", on.unwrap_or(0) as f64)
+        .maybe("slow_ms", own.map(|[_, slow]| slow))
+        .maybe("otherwise_ms", own.map(|[otherwise, _]| otherwise))
+}
+
+/// A report: mean of its log writes in ms, its figures, the hour in which it begins.
+type ReportHour<'a> = (f64, &'a ReportFigures<'a>, u32);
+
+/// Reports of one set whose log writes were slower than those of the others. A series with hours
+/// that recur has its word already.
+pub(super) fn of_reports<'a>(
+    tables: Tables<'_>,
+    reports: &'a [ReportFigures<'a>],
+    sources: &[Source],
+    notes: &mut Vec<Note>,
+) {
+    let recurs = tables.of(series::REPORT_SERIES);
+    let recurs = recurs.filter(|table| recurring(table).is_some());
+    let known: BTreeSet<&str> = recurs
+        .flat_map(|table| lines(table).map(|line| line.text("report")))
+        .collect();
+    let by_file: BTreeMap<&str, &Source> = sources.iter().map(|s| (s.file.as_str(), s)).collect();
+    let mut each: Vec<ReportHour<'_>> = Vec::new();
+    for report in reports.iter().filter(|r| !known.contains(r.file)) {
+        let source = by_file.get(report.file).copied();
         let mean = report.event(WRITE).map(|w| w.mean_ms());
         if let (Some(mean), Some(hour)) = (mean, source.and_then(begin_hour)) {
-            each.push((mean, report.file, hour));
+            each.push((mean, report, hour));
         }
     }
     if each.len() < REPORTS_MIN {
@@ -110,26 +276,32 @@ pub(super) fn of_reports(reports: &[ReportFigures<'_>], sources: &[Source], note
     }
     each.sort_by(|a, b| a.0.total_cmp(&b.0));
     let middle = each.get(each.len() / 2).map_or(0.0, |(mean, ..)| *mean);
-    let slow: Vec<&(f64, &str, u32)> = each
+    let (slow, others): (Vec<_>, Vec<_>) = each
         .iter()
-        .filter(|(mean, ..)| *mean > SLOWER * middle && *mean > QUICK_MS)
-        .collect();
+        .partition(|(mean, ..)| *mean > SLOWER * middle && *mean > QUICK_MS);
     // Where a quarter is slow it is no peak.
-    let Some((longest, file, _)) = slow.last().filter(|_| 4 * slow.len() <= each.len()) else {
+    let Some((longest, slowest, _)) = slow.last().filter(|_| 4 * slow.len() <= each.len()) else {
         return;
     };
     let mut hours: Vec<u32> = slow.iter().map(|(.., hour)| *hour).collect();
     hours.sort_unstable();
     hours.dedup();
     let hours: Vec<String> = hours.iter().map(|h| format!("{h:02}:00")).collect();
+    let of = |part: &[ReportHour<'a>]| {
+        part.iter()
+            .map(|(_, report, _)| *report)
+            .collect::<Vec<_>>()
+    };
     let claim = format!(
         "{WRITE} takes up to {} ms in {} of {} reports, which begin at {}, and {} ms in the middle one: a \
-         peak of that hour ({file})",
+         peak of that hour{} ({})",
         show(*longest),
         slow.len(),
         each.len(),
         hours.join(", "),
-        show(middle)
+        show(middle),
+        risen::beside(&of(&slow), &of(&others)),
+        slowest.file
     );
     notes.push(
         Note::of(&catalogue::DIAGNOSIS_PEAK_HOUR, Caution, claim)

@@ -9,7 +9,9 @@ pub(super) mod device;
 pub(super) mod figures;
 mod hours;
 mod humps;
+pub mod kept;
 mod rates;
+mod risen;
 pub mod series;
 mod sources;
 mod standby;
@@ -30,7 +32,7 @@ use figures::{ReportFigures, reports};
 use measure::imported::{Imported, Table};
 use measure::judgement::Finding;
 
-pub(super) const WRITE: &str = "log file parallel write";
+pub(crate) const WRITE: &str = "log file parallel write";
 pub(super) const SYNC: &str = "log file sync";
 
 /// What each report shows, report by report. `has_rows` is true where the mean of the log writes
@@ -39,13 +41,15 @@ pub(super) const SYNC: &str = "log file sync";
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
-    series::collect(tables, &mut notes);
+    let reports = reports(tables);
+    hours::of_series(tables, &reports, thresholds, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
     rates::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
     timeless::collect(tables, &mut notes);
     sync_methods::collect(tables, thresholds, &mut notes);
-    let reports = reports(tables);
+    hours::of_slow_writes(tables, &mut notes);
+    hours::of_reports(tables, &reports, &imported.sources, &mut notes);
     let passed_over = series::passed_over(tables);
     for report in reports.iter().filter(|of| !passed_over.contains(of.file)) {
         storage::collect(report, thresholds, &mut notes);
@@ -58,8 +62,6 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
         redo(report, &mut notes);
     }
     outliers(tables, &mut notes);
-    hours::of_slow_writes(tables, &mut notes);
-    hours::of_reports(&reports, &imported.sources, &mut notes);
     let log_device = imported.log_device.as_deref();
     device::collect(tables, log_device, thresholds, &mut notes);
     notes.into_iter().map(Note::done).collect()

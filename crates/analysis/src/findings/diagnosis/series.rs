@@ -5,17 +5,20 @@
 //! several reports and an interval of their difference excludes zero.
 
 use super::super::evidence::view::{Line, Tables, lines};
+use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
 use super::figures::{ReportFigures, reports};
-use super::{SYNC, WRITE, explained_by_writes};
+use super::{SYNC, WRITE, explained_by_writes, risen};
 use crate::format::{self, latency};
 use crate::stats::bootstrap::quantile;
 use crate::stats::change::{Segment, segments};
 use crate::stats::counts::Counts;
 use crate::stats::shift::hodges_lehmann;
+use crate::thresholds::Thresholds;
 use jiff::civil::DateTime;
 use measure::imported::{Cell, Column, Imported, Source, Table};
+use measure::judgement::Weight;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -64,6 +67,14 @@ const FIGURES: [(&str, &str, OfReport); 7] = [
         Some(100.0 - r.idle_pct?)
     }),
 ];
+
+/// Keys of the columns of a series that are numbers, in their order.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().map(|(key, ..)| *key)
+}
+
+/// The two latencies of a series: log file sync and log file parallel write.
+pub(super) const LATENCIES: [&str; 2] = [FIGURES[0].0, FIGURES[1].0];
 
 /// A report in a series.
 struct SeriesReport<'a> {
@@ -185,15 +196,18 @@ pub(super) fn passed_over(tables: Tables<'_>) -> BTreeSet<&str> {
     all
 }
 
-/// When log file sync, or the log writes, changed their level, and what changed with them.
-pub(super) fn collect(tables: Tables<'_>, notes: &mut Vec<Note>) {
-    for table in tables.of(REPORT_SERIES) {
-        let changes = [FIGURES[0].0, FIGURES[1].0].map(|key| change(table, key));
-        let first = changes.into_iter().flatten().next();
-        notes.push(match first {
-            Some(change) => changed(table, &change),
-            None => unchanged(table),
-        });
+/// When log file sync, or the log writes, changed their level, and what changed with them;
+/// `without` reports of hours that recur.
+pub(super) fn note_of_change(
+    table: &Table,
+    reports: &[ReportFigures<'_>],
+    without: &BTreeSet<usize>,
+    t: &Thresholds,
+) -> Note {
+    let changes = LATENCIES.map(|key| change(table, key, without));
+    match changes.into_iter().flatten().next() {
+        Some(change) => changed(table, reports, &change, t),
+        None => unchanged(table),
     }
 }
 
@@ -218,10 +232,11 @@ fn has_moved(before: f64, after: f64) -> bool {
 
 /// The largest lasting rise of a figure, else its largest fall: of hours that were slow, where they
 /// begin says more than where they end.
-fn change(table: &Table, key: &'static str) -> Option<SeriesChange> {
+fn change(table: &Table, key: &'static str, without: &BTreeSet<usize>) -> Option<SeriesChange> {
     let known: Vec<(usize, f64)> = column(table, key)
         .into_iter()
         .enumerate()
+        .filter(|(at, _)| !without.contains(at))
         .filter_map(|(at, value)| Some((at, value?)))
         .collect();
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -256,7 +271,9 @@ fn change(table: &Table, key: &'static str) -> Option<SeriesChange> {
     .filter(|of| of.interval[0] > 0.0 || of.interval[1] < 0.0)
 }
 
-fn instance(table: &Table) -> &str {
+/// The instance of the series that is a table.
+#[must_use]
+pub fn instance(table: &Table) -> &str {
     table.title.trim_start_matches(TITLE)
 }
 
@@ -277,7 +294,18 @@ fn sides(table: &Table, change: &SeriesChange, key: &str) -> Option<[f64; 2]> {
     Some([median(&change.before)?, median(&change.after)?])
 }
 
-fn changed(table: &Table, change: &SeriesChange) -> Note {
+/// What a slower level weighs: at least a caution, else as much as the mean of its log writes, so
+/// that the hours of slow writes come before the slowest of them.
+pub(super) fn weight_of_slower(write_ms: Option<f64>, t: &Thresholds) -> Weight {
+    write_ms.map_or(Caution, |ms| band(ms, t).0.max(Caution))
+}
+
+fn changed(
+    table: &Table,
+    reports: &[ReportFigures<'_>],
+    change: &SeriesChange,
+    t: &Thresholds,
+) -> Note {
     let begin = |at: usize| lines(table).nth(at).map(|line| line.text("begin"));
     let time = |ms: f64| latency(ms * 1e6);
     let [before, after] = change.levels;
@@ -294,9 +322,16 @@ fn changed(table: &Table, change: &SeriesChange) -> Note {
         Some(format!("{name} {a} to {b}"))
     });
     let moved: Vec<String> = moved.collect();
-    let with = match moved.is_empty() {
+    let is_before = |at: usize| change.before.contains(&at);
+    let is_after = |at: usize| change.after.contains(&at);
+    let risen = match after > before {
+        true => risen::in_series(table, reports, [&is_after, &is_before]),
+        false => String::new(),
+    };
+    let with = match moved.is_empty() && risen.is_empty() {
         true => "nothing else in the reports changed with it".to_owned(),
-        false => format!("with it changed: {}", moved.join("; ")),
+        false if moved.is_empty() => risen.trim_start_matches("; ").to_owned(),
+        false => format!("with it changed: {}{risen}", moved.join("; ")),
     };
     let writes = sides(table, change, FIGURES[1].0);
     let writes = writes.filter(|_| change.key == FIGURES[0].0);
@@ -314,8 +349,12 @@ fn changed(table: &Table, change: &SeriesChange) -> Note {
         time(high),
         instance(table)
     );
+    let write_after = match writes {
+        Some([_, after]) => Some(after),
+        None => Some(after).filter(|_| change.key == FIGURES[1].0),
+    };
     let weight = match after > before {
-        true => Caution,
+        true => weight_of_slower(write_after, t),
         false => Info,
     };
     Note::of(&catalogue::DIAGNOSIS_CHANGE, weight, claim)

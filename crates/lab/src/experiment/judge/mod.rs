@@ -86,6 +86,7 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
             let is_judged = run.findings.iter().any(|f| f.id == "latency.write_mean");
             found.extend(findings::diagnosis::of(imported, thresholds, is_judged));
             found.extend(findings::agreement::findings(imported));
+            findings::diagnosis::kept::shorten(imported, &mut found);
         }
         found.append(&mut run.findings);
         found.sort_by_key(|f| std::cmp::Reverse(f.weight));

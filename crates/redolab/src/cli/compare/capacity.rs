@@ -5,11 +5,12 @@ use super::super::{CommandError, INCOMPLETE, values};
 use super::CompareArgs;
 use crate::output::capacity::CapacityView;
 use crate::output::file::Audience;
-use crate::signals;
+use crate::signals::{self, Interrupt};
 use crate::store::Store;
 use analysis::capacity::{CapacityNeed, curves};
 use clap::Args;
 use measure::Nanos;
+use measure::run::Run;
 use measure::words::sanitize;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -40,6 +41,33 @@ pub(crate) struct CapacityArgs {
     pub(super) commit_rate: Option<f64>,
 }
 
+/// The sources with their names. Evidence of one number of jobs each is one sweep together.
+fn swept(
+    args: &CompareArgs,
+    store: &Store,
+    interrupt: &Interrupt,
+) -> Result<Vec<(String, Run)>, CommandError> {
+    let mut out: Vec<(String, Run)> = Vec::new();
+    let mut joined: Option<(String, Run)> = None;
+    for name in &args.runs {
+        let mut run = source(name, store, interrupt)?;
+        let is_point = curves(&run, &CapacityNeed::default()).is_empty();
+        match &mut joined {
+            _ if run.imported.is_none() || !is_point => out.push((name.clone(), run)),
+            None => joined = Some((name.clone(), run)),
+            Some((names, whole)) => {
+                *names = format!("{names}, {name}");
+                whole.rows.append(&mut run.rows);
+                if let (Some(all), Some(more)) = (&mut whole.imported, run.imported) {
+                    all.tables.extend(more.tables);
+                }
+            }
+        }
+    }
+    out.extend(joined);
+    Ok(out)
+}
+
 /// Prints what the sweeps of the sources carry.
 pub(super) fn main(args: &CompareArgs, store: &Store) -> Result<ExitCode, CommandError> {
     let interrupt =
@@ -52,14 +80,13 @@ pub(super) fn main(args: &CompareArgs, store: &Store) -> Result<ExitCode, Comman
     };
     let mut view = CapacityView::new(&need);
     let mut known: Vec<String> = Vec::new();
-    for name in &args.runs {
-        let run = source(name, store, &interrupt)?;
+    for (name, run) in swept(args, store, &interrupt)? {
         let mut found = curves(&run, &need);
         if let Some(part) = &asked.curve {
             known.extend(found.iter().map(|curve| curve.name.clone()));
             found.retain(|curve| curve.name.contains(part.as_str()));
         }
-        view.add(name, &run, found, asked.curve.is_some());
+        view.add(&name, &run, found, asked.curve.is_some());
     }
     if let Some(part) = &asked.curve
         && view.is_empty()

@@ -170,6 +170,7 @@ fn of_event(
             kind: args.reading.kind,
             ela_unit_ns: args.reading.ela_unit,
             redact_sql: true,
+            keeps_distributions: false,
             samples_of: Some(event.to_owned()),
             utc_offsets: Vec::new(),
         });

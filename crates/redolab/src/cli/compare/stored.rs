@@ -2,9 +2,9 @@
 //! a bootstrap keeps, not by the length of the runs.
 
 use super::super::CommandError;
-use super::super::sources::source;
+use super::super::sources::{self, source};
 use crate::input;
-use crate::signals;
+use crate::signals::{self, Interrupt};
 use crate::store::events::{EventColumn, EventKind, Query};
 use crate::store::{Store, hlog, read_export, row_and_event};
 use analysis::compare::roles::by_role;
@@ -27,11 +27,49 @@ pub(super) fn compare(
         let message = "compare: name at least two runs, the base first";
         return Err(CommandError::usage(message));
     }
+    let interrupt = interrupt()?;
+    let evidence: Vec<bool> = names.iter().map(|name| is_evidence(store, name)).collect();
+    if names.len() > 2 && evidence.contains(&true) {
+        let of = evidence.iter().filter(|is| **is).count();
+        let message = format!(
+            "compare: {of} of {} names are evidence, and only two are compared without labels. Name the \
+             sets: redolab compare --label before=DIR --label after=DIR",
+            names.len()
+        );
+        return Err(CommandError::usage(message));
+    }
     let sides: Vec<Side> = names
         .iter()
-        .map(|name| side(store, name))
+        .zip(evidence)
+        .map(|(name, is_evidence)| match is_evidence {
+            // Neither: what is wrong with it as an exported run says more.
+            true => named_evidence(name, store, &interrupt).or_else(|why| match is_json(name) {
+                true => side(store, name),
+                false => Err(why),
+            }),
+            false => side(store, name),
+        })
         .collect::<Result<_, _>>()?;
     compared(sides, options)
+}
+
+fn interrupt() -> Result<Interrupt, CommandError> {
+    signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))
+}
+
+/// Whether a name is of evidence: a file, directory or pattern that is neither a stored run nor an
+/// exported one.
+fn is_evidence(store: &Store, name: &str) -> bool {
+    let path = Path::new(name);
+    let is_there = path.exists() || name.contains(['*', '?', '[']);
+    is_there && !sources::is_export(path) && store.resolve(name).is_err()
+}
+
+/// A set of evidence under the name that the user gave it.
+fn named_evidence(name: &str, store: &Store, interrupt: &Interrupt) -> Result<Side, CommandError> {
+    let mut found = Gathered::default().side(source(name, store, interrupt)?, true);
+    name.clone_into(&mut found.name);
+    Ok(found)
 }
 
 /// Sets of evidence or runs under the names that the user gives them: `NAME=SOURCE`.
@@ -40,8 +78,7 @@ pub(super) fn compare_labels(
     store: &Store,
     options: &Options,
 ) -> Result<Comparison, CommandError> {
-    let interrupt =
-        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let interrupt = interrupt()?;
     let mut sides: Vec<Side> = Vec::new();
     for text in labels {
         let wrong = |why: &str| CommandError::usage(format!("--label {text}: {why}"));
@@ -99,10 +136,14 @@ fn with_labels(mut sides: Vec<Side>) -> Vec<Side> {
     sides
 }
 
+fn is_json(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e == "json")
+}
+
 /// A run of the store, else an exported file.
 fn side(store: &Store, name: &str) -> Result<Side, CommandError> {
     let path = Path::new(name);
-    let looks = name.contains('/') || path.extension().is_some_and(|e| e == "json");
+    let looks = name.contains('/') || is_json(name);
     if looks && path.metadata().is_ok_and(|found| !found.is_dir()) {
         return exported(path);
     }
@@ -187,7 +228,7 @@ impl Gathered {
     fn side(mut self, run: Run, complete: bool) -> Side {
         for series in run.imported.iter().flat_map(|i| &i.series) {
             let row = self.rows.entry(series.row).or_default();
-            let points = || WaitSeries::of_points(&series.points);
+            let points = || WaitSeries::of_means(series);
             row.entry(series.event.clone()).or_insert_with(points);
         }
         let rows = 0..run.rows.len();

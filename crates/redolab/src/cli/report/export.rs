@@ -39,7 +39,8 @@ pub(super) fn main(
         run: &run,
         histograms: &histograms,
     };
-    if histograms.series.is_empty() {
+    let is_series = format == ReportFormat::Parquet && interchange::has_series(&run);
+    if histograms.series.is_empty() && !is_series {
         return Err(CommandError::usage(format!(
             "run {id}: it has no histograms; use --format html, markdown or redolab"
         )));
