@@ -27,29 +27,34 @@ pub(super) struct LinePrefix {
 
 /// What programs put before lines: its name, how many bytes of a line it is, and the command that
 /// cuts it off, where that is always the same.
-type PrefixKind = (&'static str, fn(&str) -> Option<usize>, &'static str);
+///
+/// And how many of ten lines have to begin so.
+type PrefixKind = (&'static str, fn(&str) -> Option<usize>, &'static str, usize);
 
 const PREFIXES: [PrefixKind; 3] = [
-    ("a time stamp", length, ""),
+    ("a time stamp", length, "", 9),
     (
         "a file and a line of it, as grep -H and -n print them",
         grepped,
         " (`grep -h` prints none, `sed -E 's/^[^:]*:([0-9]+:)?//'` removes it)",
+        9,
     ),
     (
         "the mark of a quoted mail",
         quoted,
         " (`sed -E 's/^(> ?)+//'`)",
+        // Who wrote and who answers stands around it.
+        5,
     ),
 ];
 
-/// The prefixes of a head whose lines have one each: nine of ten, because output of other programs
-/// may be between them.
+/// The prefixes of a head whose lines have one each, nearly all of them, because output of other
+/// programs may be between them.
 pub(super) fn of(head: &Head<'_>) -> Option<LinePrefix> {
     PREFIXES.iter().find_map(|kind| of_kind(head, *kind))
 }
 
-fn of_kind(head: &Head<'_>, (what, length, how): PrefixKind) -> Option<LinePrefix> {
+fn of_kind(head: &Head<'_>, (what, length, how, of_ten): PrefixKind) -> Option<LinePrefix> {
     let mut example = None;
     let (mut rest, mut widths) = (Vec::new(), Vec::new());
     let (mut lines, mut stamped) = (0, 0);
@@ -77,7 +82,7 @@ fn of_kind(head: &Head<'_>, (what, length, how): PrefixKind) -> Option<LinePrefi
         [width] if how.is_empty() => format!(" (`cut -c{}-`)", width + 1),
         _ => how.to_owned(),
     };
-    (lines >= LINES_MIN && 10 * stamped >= 9 * lines).then_some(LinePrefix {
+    (lines >= LINES_MIN && 10 * stamped >= of_ten * lines).then_some(LinePrefix {
         what,
         example: example?,
         how,

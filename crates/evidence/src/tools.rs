@@ -317,6 +317,8 @@ const TOOLS: &[Tool] = &[
         "spool it again behind `set linesize 250 trimspool on`, and import that",
         &[
             &["EVENT", "\nTIME_WAITED"],
+            &["EVENT", "\nTOTAL_TIMEOUTS"],
+            &["EVENT", "\nTOTAL_WAITS"],
             &["EVENT", "\nAVERAGE_WAIT"],
             &["EVENT", "\nWAIT_COUNT"],
         ],

@@ -91,7 +91,7 @@ fn sweep(tables: Tables<'_>) -> Option<DocumentAnswer> {
     let next = same.get(1).copied();
     let words = match next {
         Some(next) => format!(
-            "{} commits up to {}/s, {} {}/s: {} times ({workload})",
+            "{} commits up to {}/s, {} {}/s: {} times as many ({workload})",
             clipped(best.text("platform")),
             digits(best),
             clipped(next.text("platform")),
@@ -214,13 +214,19 @@ fn samples(tables: Tables<'_>) -> Option<DocumentAnswer> {
     let effect = test.and_then(|t| {
         let n = (t.number("df")? / 2.0 + 1.0).max(2.0);
         Some(format!(
-            " (d {:.2})",
+            " (Cohen's d {:.2})",
             t.number("t")?.abs() * (2.0 / n).sqrt()
         ))
     });
     let (head, [x, y]) = apart([a.text("sample"), b.text("sample")]);
+    let (is, was) = (mean, other_mean);
+    let how = match is.total_cmp(&was) {
+        std::cmp::Ordering::Greater => "longer than",
+        std::cmp::Ordering::Less => "shorter than",
+        std::cmp::Ordering::Equal => "as long as",
+    };
     let words = format!(
-        "{}{} against {}: median {} against {}, mean {:+.1} %{}",
+        "{}{} is {how} {}: median {} against {}, mean {:+.1} %{}",
         clipped(&head).trim_start(),
         clipped(&x),
         clipped(&y),
@@ -236,7 +242,7 @@ fn samples(tables: Tables<'_>) -> Option<DocumentAnswer> {
         words,
         weight: Weight::Info,
         why: Vec::new(),
-        source: format!("summaries of R, {source}"),
+        source: format!("R's summaries, {source}"),
         figures: vec![
             key("Median", Shown::Ns(median), format!("{head}{x}")),
             key(
@@ -297,10 +303,10 @@ fn listings(tables: Tables<'_>) -> Option<DocumentAnswer> {
     }
     let (a, b) = (clipped(a), clipped(b));
     let words = format!(
-        "Log file sync takes {} in {a} and {} in {b}: {} times; {} against {} waits",
+        "Log file sync takes {} on {a} and {} on {b}, {} times as long; {} against {} waits",
         latency(x.0),
         latency(y.0),
-        show((x.0 / y.0).max(y.0 / x.0)),
+        show(y.0 / x.0),
         format::count(x.1 as u64),
         format::count(y.1 as u64),
     );
@@ -338,7 +344,7 @@ fn histogram(evidence: &Imported, tables: Tables<'_>) -> Option<DocumentAnswer> 
     let over = line.number("over_1ms_pct")?;
     let longest = line.number("max_under_ms")?;
     let tail = match longest <= RULE_MS {
-        true => format!("none over {RULE_MS} ms"),
+        true => format!("all under {}", latency(longest * 1e6)),
         false => format!("the longest under {}", latency(longest * 1e6)),
     };
     let count = format::count(waits(&line) as u64);

@@ -60,7 +60,7 @@ impl DelimitedTable {
         if !is_heading(&cells) {
             return step(ended, false);
         }
-        let mut headings: Vec<String> = cells.iter().map(|c| c.text.clone()).collect();
+        let mut headings: Vec<String> = cells.iter().map(|c| usual(&c.text)).collect();
         // The first column of the load profile has no heading, and pages lose its cell.
         if headings.first().is_some_and(|c| squeeze(c) == "persecond") {
             headings.insert(0, String::new());
@@ -111,6 +111,17 @@ fn cells(source: SourceLine<'_>) -> Option<(Separator, Vec<GridCell>)> {
     (cells.len() >= 2 && cells.len() <= CELLS_MAX).then_some((separator, cells))
 }
 
+/// A heading as reports have it, where somebody who wrote the table again shortened it.
+fn usual(heading: &str) -> String {
+    const SHORT: [(&str, &str); 3] = [
+        ("waitevent", "Event"),
+        ("avg(ms)", "Avg wait (ms)"),
+        ("average(ms)", "Avg wait (ms)"),
+    ];
+    let found = SHORT.iter().find(|(short, _)| *short == squeeze(heading));
+    found.map_or_else(|| heading.to_owned(), |(_, whole)| (*whole).to_owned())
+}
+
 /// The line of hyphens below a heading of Markdown.
 fn is_drawn(cells: &[GridCell]) -> bool {
     let drawn = |c: &GridCell| c.contains('-') && c.bytes().all(|b| matches!(b, b'-' | b':'));
@@ -120,7 +131,7 @@ fn is_drawn(cells: &[GridCell]) -> bool {
 /// Whether cells are the headings of a table that is read. Tabs that only pad leave empty cells
 /// between the names: such a line is none.
 fn is_heading(cells: &[GridCell]) -> bool {
-    let names: Vec<String> = cells.iter().map(|c| squeeze(c)).collect();
+    let names: Vec<String> = cells.iter().map(|c| squeeze(&usual(c))).collect();
     let Some((first, rest)) = names.split_first() else {
         return false;
     };

@@ -31,6 +31,10 @@ impl Layout {
             return None;
         }
         let separator = [',', ';', '|'].into_iter().find(|s| line.contains(*s));
+        // Tabs that align are beside blanks; single ones between names separate.
+        let is_one_name = |part: &str| !part.is_empty() && !part.contains(' ');
+        let is_by_tabs = || line.contains('\t') && line.split('\t').all(is_one_name);
+        let separator = separator.or_else(|| is_by_tabs().then_some('\t'));
         let names: Vec<String> = match separator {
             Some(separator) => parts(line, separator).map(str::to_owned).collect(),
             None => line.split_whitespace().map(str::to_owned).collect(),

@@ -212,7 +212,7 @@ const ANSWERS: [(&[&str], [&str; 4]); 4] = [
         ],
         [
             "Are log writes slow at their peaks?",
-            "0.49 % of 51,777,861 log writes took 1 ms or more, none over 20 ms",
+            "0.49 % of 51,777,861 log writes took 1 ms or more, all under 16.0 ms",
             "<figure id=\"bh1\"",
             "event histogram, snapshot 2",
         ],
@@ -221,7 +221,7 @@ const ANSWERS: [(&[&str], [&str; 4]); 4] = [
         &["001/top-events-33-43.txt"],
         [
             "What differs between SSD and HDD?",
-            "Log file sync takes 606 µs in SSD and 2.37 ms in HDD: 3.91 times",
+            "Log file sync takes 606 µs on SSD and 2.37 ms on HDD, 3.91 times as long",
             "<figure id=\"answer\"",
             "top timed events, top-events-33-43.txt",
         ],
@@ -239,9 +239,9 @@ const ANSWERS: [(&[&str], [&str; 4]); 4] = [
         &["004/flash-logging-21-58.txt"],
         [
             "Do the samples differ?",
-            "Smart flash logging ON against OFF: median 500 µs against 481 µs, mean +6.6 % (d 0.19)",
+            "Smart flash logging ON is longer than OFF: median 500 µs against 481 µs, mean +6.6 % (Cohen's d 0.19)",
             "<figure id=\"answer\"",
-            "summaries of R, flash-logging-21-58.txt",
+            "R's summaries, flash-logging-21-58.txt",
         ],
     ),
 ];

@@ -249,7 +249,7 @@ fn note_recurring(table: &Table, found: &RecurringHours, risen: &str, t: &Thresh
 /// A report: mean of its log writes in ms, its figures, the hour in which it begins.
 type ReportHour<'a> = (f64, &'a ReportFigures<'a>, u32);
 
-/// Reports of one set whose log writes were slower than those of the others. A series with hours
+/// Reports of one set whose log writes, else whose commits, were slower than those of the others. A series with hours
 /// that recur has its word already.
 pub(super) fn of_reports<'a>(
     tables: Tables<'_>,
@@ -263,16 +263,24 @@ pub(super) fn of_reports<'a>(
         .flat_map(|table| lines(table).map(|line| line.text("report")))
         .collect();
     let by_file: BTreeMap<&str, &Source> = sources.iter().map(|s| (s.file.as_str(), s)).collect();
-    let mut each: Vec<ReportHour<'_>> = Vec::new();
-    for report in reports.iter().filter(|r| !known.contains(r.file)) {
-        let source = by_file.get(report.file).copied();
-        let mean = report.event(WRITE).map(|w| w.mean_ms());
-        if let (Some(mean), Some(hour)) = (mean, source.and_then(begin_hour)) {
-            each.push((mean, report, hour));
+    let peak = [WRITE, SYNC].into_iter().find_map(|event| {
+        let mut each: Vec<ReportHour<'a>> = Vec::new();
+        for report in reports.iter().filter(|r| !known.contains(r.file)) {
+            let source = by_file.get(report.file).copied();
+            let mean = report.event(event).map(|w| w.mean_ms());
+            if let (Some(mean), Some(hour)) = (mean, source.and_then(begin_hour)) {
+                each.push((mean, report, hour));
+            }
         }
-    }
+        peak_of(event, each)
+    });
+    notes.extend(peak);
+}
+
+/// The reports whose mean of an event is far over that of the middle one.
+fn peak_of<'a>(event: &str, mut each: Vec<ReportHour<'a>>) -> Option<Note> {
     if each.len() < REPORTS_MIN {
-        return;
+        return None;
     }
     each.sort_by(|a, b| a.0.total_cmp(&b.0));
     let middle = each.get(each.len() / 2).map_or(0.0, |(mean, ..)| *mean);
@@ -280,9 +288,7 @@ pub(super) fn of_reports<'a>(
         .iter()
         .partition(|(mean, ..)| *mean > SLOWER * middle && *mean > QUICK_MS);
     // Where a quarter is slow it is no peak.
-    let Some((longest, slowest, _)) = slow.last().filter(|_| 4 * slow.len() <= each.len()) else {
-        return;
-    };
+    let (longest, slowest, _) = slow.last().filter(|_| 4 * slow.len() <= each.len())?;
     let mut hours: Vec<u32> = slow.iter().map(|(.., hour)| *hour).collect();
     hours.sort_unstable();
     hours.dedup();
@@ -293,7 +299,7 @@ pub(super) fn of_reports<'a>(
             .collect::<Vec<_>>()
     };
     let claim = format!(
-        "{WRITE} takes up to {} ms in {} of {} reports, which begin at {}, and {} ms in the middle one: a \
+        "{event} takes up to {} ms in {} of {} reports, which begin at {}, and {} ms in the middle one: a \
          peak of that hour{} ({})",
         show(*longest),
         slow.len(),
@@ -303,12 +309,12 @@ pub(super) fn of_reports<'a>(
         risen::beside(&of(&slow), &of(&others)),
         slowest.file
     );
-    notes.push(
+    Some(
         Note::of(&catalogue::DIAGNOSIS_PEAK_HOUR, Caution, claim)
             .number("longest_mean_ms", *longest)
             .number("middle_mean_ms", middle)
             .number("reports", slow.len() as f64),
-    );
+    )
 }
 
 /// The hour in which a report begins: `Begin Snap` is `38483 15-Nov-26 02:00:12 …`.

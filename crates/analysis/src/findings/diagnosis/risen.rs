@@ -51,7 +51,15 @@ pub(super) fn beside(slow: &[&ReportFigures<'_>], others: &[&ReportFigures<'_>])
     let is_other = |name: &&str| {
         *name != SYNC && *name != WRITE && !IDLE.iter().any(|idle| name.contains(idle))
     };
-    let each = names.into_iter().filter(is_other);
+    // Tables of a report cut the same name at different places.
+    let is_cut = |name: &&str| {
+        names
+            .range(*name..)
+            .skip(1)
+            .any(|other| other.starts_with(*name))
+    };
+    let each = names.iter().copied().filter(is_other);
+    let each = each.filter(|name| !is_cut(name));
     let mut risen: Vec<RisenEvent> = each.filter_map(|name| of(name, slow, others)).collect();
     risen.sort_by(|a, b| b.rise_ms.total_cmp(&a.rise_ms));
     let most = risen.first().map_or(0.0, |event| event.rise_ms);

@@ -67,9 +67,12 @@ pub(super) fn waits(report: &ReportFigures<'_>) -> Option<(&'static str, EventWa
 
 /// A standby whose process sends and of which no commit waits, in words.
 pub(super) fn apart(report: &ReportFigures<'_>) -> Option<String> {
-    let sending = report.event(SENDING)?;
+    let asynchronous = [SENDING, "ASYNC Remote Write"].into_iter();
+    let (name, sending) = asynchronous
+        .filter_map(|name| Some((name, report.event(name)?)))
+        .next()?;
     Some(format!(
-        "{SENDING} takes {:.2} ms on average and is no part of a commit: the standby is asynchronous, because its \
+        "{name} takes {:.2} ms on average and is no part of a commit: the standby is asynchronous, because its \
          process has the waits of one or because a commit takes less",
         sending.mean_ms()
     ))
