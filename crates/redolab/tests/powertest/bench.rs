@@ -484,10 +484,11 @@ pub fn unmount(at: &str) -> Result<(), String> {
     tried(|| done("umount", &[at]))
 }
 
-/// Tries again for a minute: on a busy machine what used a mount ends late.
+/// Tries again for five minutes: on a busy machine what used a mount ends late, and what it wrote is
+/// written back by this process behind the writes of others.
 fn tried(mut work: impl FnMut() -> Result<String, String>) -> Result<(), String> {
     let mut last = Ok(());
-    for _ in 0..3000 {
+    for _ in 0..15_000 {
         last = work().map(drop);
         if last.is_ok() {
             return last;

@@ -160,6 +160,8 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     }
     let weight = match wait.map(|w| band(w, t).0) {
         Some(Good) | None => Info,
+        // It may hold anything.
+        Some(weight) if !samples.is_known => weight.min(Caution),
         Some(weight) => weight,
     };
     let count = match samples.lines.len() {
