@@ -484,8 +484,8 @@ pub fn unmount(at: &str) -> Result<(), String> {
     tried(|| done("umount", &[at]))
 }
 
-/// Tries again for five minutes: on a busy machine what used a mount ends late, and what it wrote is
-/// written back by this process behind the writes of others.
+/// Tries again for five minutes: on a busy machine what used a mount ends late, and this process
+/// writes back what it wrote behind the writes of others.
 fn tried(mut work: impl FnMut() -> Result<String, String>) -> Result<(), String> {
     let mut last = Ok(());
     for _ in 0..15_000 {

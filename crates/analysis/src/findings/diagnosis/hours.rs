@@ -249,8 +249,8 @@ fn note_recurring(table: &Table, found: &RecurringHours, risen: &str, t: &Thresh
 /// A report: mean of its log writes in ms, its figures, the hour in which it begins.
 type ReportHour<'a> = (f64, &'a ReportFigures<'a>, u32);
 
-/// Reports of one set whose log writes, else whose commits, were slower than those of the others. A series with hours
-/// that recur has its word already.
+/// Reports of one set whose log writes, else whose commits, were slower than those of the others.
+/// A series with hours that recur has its word already.
 pub(super) fn of_reports<'a>(
     tables: Tables<'_>,
     reports: &'a [ReportFigures<'a>],
