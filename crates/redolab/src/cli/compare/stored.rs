@@ -61,7 +61,8 @@ fn interrupt() -> Result<Interrupt, CommandError> {
 /// exported one.
 fn is_evidence(store: &Store, name: &str) -> bool {
     let path = Path::new(name);
-    let is_there = path.exists() || name.contains(['*', '?', '[']);
+    // A pipe or a device has no end: what reads runs refuses it.
+    let is_there = path.is_file() || path.is_dir() || name.contains(['*', '?', '[']);
     is_there && !sources::is_export(path) && store.resolve(name).is_err()
 }
 
