@@ -4,8 +4,8 @@
 //! beside the steps behind theirs: many of them wait for servers and devices while others compute.
 //! It stops at the first step that fails, unless it has to keep going. The last line is always
 //! `N passed, N failed, N skipped`: tests, each step that failed without a failed test (format,
-//! lints, rules, a build), and each that could not run. The lines before it name what was skipped
-//! and what failed.
+//! lints, rules, a build), and each that could not run or is held. The lines before it name what
+//! was skipped and what failed.
 
 use crate::harness::Tally;
 use crate::suite::{self, Suite};

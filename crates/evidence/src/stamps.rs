@@ -12,7 +12,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// What stands before the lines of a file.
+/// What is before the lines of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LinePrefix {
     /// What it is.
@@ -25,10 +25,8 @@ pub(super) struct LinePrefix {
     pub(super) rest: Vec<u8>,
 }
 
-/// What programs put before lines: its name, how many bytes of a line it is, and the command that
-/// cuts it off, where that is always the same.
-///
-/// And how many of ten lines have to begin so.
+/// What programs put before lines: its name, how many bytes of a line it is, the command that cuts
+/// it off, where that is always the same, and how many of ten lines have to begin so.
 type PrefixKind = (&'static str, fn(&str) -> Option<usize>, &'static str, usize);
 
 const PREFIXES: [PrefixKind; 3] = [
@@ -43,7 +41,7 @@ const PREFIXES: [PrefixKind; 3] = [
         "the mark of a quoted mail",
         quoted,
         " (`sed -E 's/^(> ?)+//'`)",
-        // Who wrote and who answers stands around it.
+        // Who wrote and who answers is around it.
         5,
     ),
 ];

@@ -335,7 +335,7 @@ const TOOLS: &[Tool] = &[
         &[&["advanced to log sequence"], &["Starting ORACLE instance"]],
     ),
     (
-        "text that names Oracle's waits, without a table of them",
+        "text that names Oracle's waits, in which no table with known headings is",
         "give the report or the listing itself: a table with its headings is read from any text",
         &[&["log file sync"], &["log file parallel write"]],
     ),

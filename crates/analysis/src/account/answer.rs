@@ -31,6 +31,13 @@ pub struct KeyFigure {
     pub note: String,
 }
 
+impl KeyFigure {
+    pub(super) fn of(label: &'static str, value: impl Into<Shown>, note: String) -> KeyFigure {
+        let value = value.into();
+        KeyFigure { label, value, note }
+    }
+}
+
 /// What is said first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountAnswer {

@@ -60,10 +60,6 @@ fn clipped(name: &str) -> String {
     }
 }
 
-fn key(label: &'static str, value: Shown, note: String) -> KeyFigure {
-    KeyFigure { label, value, note }
-}
-
 /// `file:line`, the file without its folders.
 fn named(table: &Table) -> String {
     let place = place(table);
@@ -103,15 +99,24 @@ fn sweep(tables: Tables<'_>) -> Option<DocumentAnswer> {
     let sync = |l: &Line<'_>| l.number("log_file_sync_ms").map(|ms| Shown::Ns(ms * 1e6));
     let jobs = |l: &Line<'_>| format!("{workload}, {} jobs", l.number("jobs").unwrap_or(0.0));
     let note = |l: &Line<'_>| format!("{}, {}", l.text("platform"), jobs(l));
-    let mut figures = vec![key("Commits, highest", per_second(rate(best)), note(best))];
-    figures.extend(next.map(|l| key("Commits, next", per_second(rate(l)), note(l))));
+    let mut figures = vec![KeyFigure::of(
+        "Commits, highest",
+        per_second(rate(best)),
+        note(best),
+    )];
+    figures.extend(next.map(|l| KeyFigure::of("Commits, next", per_second(rate(l)), note(l))));
     let waited = [Some(best), next];
     for (label, line) in ["Log file sync, highest rate", "Log file sync, next"]
         .into_iter()
         .zip(waited)
     {
-        figures
-            .extend(line.and_then(|l| Some(key(label, sync(l)?, l.text("platform").to_owned()))));
+        figures.extend(line.and_then(|l| {
+            Some(KeyFigure::of(
+                label,
+                sync(l)?,
+                l.text("platform").to_owned(),
+            ))
+        }));
     }
     let why = by_workload(
         &all,
@@ -244,14 +249,14 @@ fn samples(tables: Tables<'_>) -> Option<DocumentAnswer> {
         why: Vec::new(),
         source: format!("R's summaries, {source}"),
         figures: vec![
-            key("Median", Shown::Ns(median), format!("{head}{x}")),
-            key(
+            KeyFigure::of("Median", Shown::Ns(median), format!("{head}{x}")),
+            KeyFigure::of(
                 "Median, the other",
                 Shown::Ns(other_median),
                 format!("{head}{y}"),
             ),
-            key("Mean", Shown::Ns(mean), format!("{head}{x}")),
-            key(
+            KeyFigure::of("Mean", Shown::Ns(mean), format!("{head}{x}")),
+            KeyFigure::of(
                 "Mean, the other",
                 Shown::Ns(other_mean),
                 format!("{head}{y}"),
@@ -318,8 +323,8 @@ fn listings(tables: Tables<'_>) -> Option<DocumentAnswer> {
         why: Vec::new(),
         source: format!("top timed events, {} and {}", named(table), named(other)),
         figures: vec![
-            key("Log file sync, mean", Shown::Ns(x.0), waits(&a, x.1)),
-            key("Log file sync, the other", Shown::Ns(y.0), waits(&b, y.1)),
+            KeyFigure::of("Log file sync, mean", Shown::Ns(x.0), waits(&a, x.1)),
+            KeyFigure::of("Log file sync, the other", Shown::Ns(y.0), waits(&b, y.1)),
         ],
         sides: vec![
             (format!("log file sync, {a}"), Shown::Ns(x.0)),
@@ -362,12 +367,12 @@ fn histogram(evidence: &Imported, tables: Tables<'_>) -> Option<DocumentAnswer> 
         why: Vec::new(),
         source: format!("event histogram, {snapshot}, {count} waits"),
         figures: vec![
-            key(
+            KeyFigure::of(
                 "Log writes of 1 ms or more",
                 Shown::Share(over),
                 format!("of {count}, {snapshot}"),
             ),
-            key(
+            KeyFigure::of(
                 "Longest log write, under",
                 Shown::Ns(longest * 1e6),
                 "upper bound of its bucket".to_owned(),

@@ -13,13 +13,6 @@ use crate::rows::{commit_wait_of, name_of, redo_mbps, sync_of, write_of};
 use measure::imported::Imported;
 use measure::run::{Row, Run, WaitStats};
 
-impl KeyFigure {
-    fn of(label: &'static str, value: impl Into<Shown>, note: String) -> KeyFigure {
-        let value = value.into();
-        KeyFigure { label, value, note }
-    }
-}
-
 fn rate(value: f64) -> Shown {
     Shown::Measure(value, "/s".to_owned())
 }

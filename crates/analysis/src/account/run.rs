@@ -174,7 +174,7 @@ fn causes(run: &Run) -> AccountAnswer {
     let axes = verdict.into_iter().chain(based_on).collect();
     let short = |f: &Finding| named_shortly(run, &capitalised(&claim(f)));
     if let Some(own) = own {
-        // What limits the answer, and what speaks against it.
+        // What limits the answer, and what is against it.
         let limits = [findings::UNLIKE, catalogue::EVIDENCE_SMALL_EFFECT.id];
         let limits = run.findings.iter().filter(|f| limits.contains(&&*f.id));
         let limits = limits.map(|f| one_line(&short(f), document::LINE_MAX).0);

@@ -27,7 +27,7 @@ const PLATFORMS_MAX: usize = 8;
 const WORKLOADS_MAX: usize = 12;
 const WIDE: (f64, f64) = (1060.0, 220.0);
 
-/// What stands below the first screen: of a sweep, its platforms by workload.
+/// What is below the first screen: of a sweep, its platforms by workload.
 pub(super) fn main(run: &Run, imported: &Imported) -> Vec<Section> {
     let peaks = evidence::tables(imported)
         .into_iter()

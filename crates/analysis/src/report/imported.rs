@@ -35,7 +35,7 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
     let of = |part: account::Section| section::of(part, run);
     let mut out = vec![evidence::sources(imported, true).and_then(of)];
     let mut tables = evidence::tables(imported);
-    // It stands above the findings.
+    // It is above the findings.
     tables.retain(|of| !document::is_peaks(imported, &of.title));
     let tables = tables.into_iter().enumerate();
     // The first table has the id that findings of evidence lead to.

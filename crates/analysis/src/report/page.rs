@@ -32,7 +32,7 @@ pub(super) struct Page<'a> {
     pub(super) run: Option<&'a Run>,
     /// Markup that is shown beside the findings that lead to a section of that id.
     pub(super) beside: Vec<(&'static str, String)>,
-    /// What stands below the first screen, above the findings.
+    /// What is below the first screen, above the findings.
     pub(super) main: Vec<Section>,
     /// The appendix.
     pub(super) sections: Vec<Section>,

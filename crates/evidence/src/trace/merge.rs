@@ -437,7 +437,7 @@ impl Merge {
         let mut counts = block.odd_counts;
         for odd in &block.odd {
             let count = &mut counts[odd.id as usize];
-            let (severity, id, what) = odd.id.told();
+            let (severity, id, what) = odd.id.described();
             // The last kept of an id stands for those that the block did not keep.
             let is_last = !block
                 .odd

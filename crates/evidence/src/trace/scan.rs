@@ -55,7 +55,7 @@ pub enum OddId {
 
 impl OddId {
     /// How grave it is, its id, and what it is.
-    pub fn told(self) -> (Severity, &'static str, &'static str) {
+    pub fn described(self) -> (Severity, &'static str, &'static str) {
         use Severity::{Note, Warning};
         match self {
             OddId::Cut => (

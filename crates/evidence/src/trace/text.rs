@@ -239,5 +239,9 @@ pub fn matters(record: &[u8]) -> bool {
 
 /// Whether a line of `ps` ends with a background process of an instance, as `ora_lg00_ORCL`.
 fn is_listed_process(record: &[u8]) -> bool {
-    record.len() < MARK_MAX && memmem::find(record, b" ora_").is_some()
+    // It begins with a user, a number or blanks: most lines of a trace with a capital or a mark.
+    let may = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b' ';
+    record.len() < MARK_MAX
+        && record.first().is_some_and(may)
+        && memmem::find(record, b" ora_").is_some()
 }

@@ -231,7 +231,7 @@ const READ: &[Key] = &[
 /// What is refused: by the name of what it is, and with what to do.
 const REFUSED: &[Key] = &[
     ("24-", &["grep", "oracle-trace", "sed -E"], &[]),
-    ("27-", &["names Oracle's waits, without a table"], &[]),
+    ("27-", &["names Oracle's waits, in which no table"], &[]),
     ("29-", &["cut -c", "iostat"], &[]),
     (
         "30-",

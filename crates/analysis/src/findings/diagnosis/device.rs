@@ -37,6 +37,49 @@ struct DeviceSamples<'a> {
     lines: Vec<Line<'a>>,
 }
 
+/// How long a write waits, in ms: by its own column, or by that of all requests.
+fn await_of(line: &Line<'_>) -> Option<f64> {
+    let own = line.number("write_await_ms");
+    own.or_else(|| line.number("await_ms"))
+}
+
+/// Rates of writes and how long one waits. An interval without writes has no wait, and one with few
+/// counts little.
+struct WriteWaits(Vec<(f64, f64)>);
+
+impl WriteWaits {
+    fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> WriteWaits {
+        let known = lines.filter_map(|l| Some((l.number("writes_per_s")?, await_of(&l)?)));
+        WriteWaits(known.filter(|(rate, _)| *rate > 0.0).collect())
+    }
+
+    /// The mean of all writes, in ms.
+    fn mean_ms(&self) -> Option<f64> {
+        let rates: f64 = self.0.iter().map(|(rate, _)| rate).sum();
+        let waited: f64 = self.0.iter().map(|(rate, wait)| rate * wait).sum();
+        (rates > 0.0).then(|| waited / rates)
+    }
+
+    fn longest_ms(&self) -> f64 {
+        self.0.iter().map(|(_, wait)| *wait).fold(0.0, f64::max)
+    }
+}
+
+/// Mean writes per second of a device, and how many ms one waits, by the intervals that have some.
+pub(super) fn writes_of(imported: &Imported, device: &str) -> Option<(f64, f64)> {
+    let tables = imported.tables.iter();
+    let tables = tables.filter(|t| TABLES.contains(&t.id.as_str()));
+    let of_it = |line: &Line<'_>| is_sample(line, device);
+    let waits = WriteWaits::of(tables.flat_map(lines).filter(of_it));
+    let rates: Vec<f64> = waits.0.iter().map(|(rate, _)| *rate).collect();
+    mean(&rates).zip(waits.mean_ms())
+}
+
+/// Whether a line is an interval of a device.
+fn is_sample(line: &Line<'_>, device: &str) -> bool {
+    line.text("device") == device && line.text("covers") == "interval"
+}
+
 impl DeviceSamples<'_> {
     /// Its mean writes per second.
     fn writes(&self) -> f64 {
@@ -45,12 +88,6 @@ impl DeviceSamples<'_> {
 
     fn values(&self, key: &str) -> Vec<f64> {
         self.lines.iter().filter_map(|l| l.number(key)).collect()
-    }
-
-    /// How long a write waits, in ms: by its own column, or by that of all requests.
-    fn await_of(&self, line: &Line<'_>) -> Option<f64> {
-        let own = line.number("write_await_ms");
-        own.or_else(|| line.number("await_ms"))
     }
 }
 
@@ -77,7 +114,7 @@ pub(super) fn collect(
             is_known,
             table,
             lines: lines(table)
-                .filter(|l| l.text("device") == device && l.text("covers") == "interval")
+                .filter(|line| is_sample(line, device))
                 .collect(),
         });
         let mut samples: Vec<DeviceSamples<'_>> = samples.collect();
@@ -123,22 +160,14 @@ fn one_stream(util: Option<f64>, queue: Option<f64>) -> Option<String> {
 
 /// Utilisation, queue and waits of writes.
 fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
-    // An interval without writes has no wait, and one with few counts little.
-    let waits: Vec<(f64, f64)> = samples
-        .lines
-        .iter()
-        .filter_map(|l| Some((l.number("writes_per_s")?, samples.await_of(l)?)))
-        .filter(|(rate, _)| *rate > 0.0)
-        .collect();
+    let waits = WriteWaits::of(samples.lines.iter().copied());
     let util = mean(&samples.values("util_pct"));
     let queue = mean(&samples.values("queue")).or_else(|| mean(&samples.values("in_flight")));
-    let rates: f64 = waits.iter().map(|(rate, _)| rate).sum();
-    let weighted = waits.iter().map(|(rate, wait)| rate * wait);
-    let wait = (rates > 0.0).then(|| weighted.sum::<f64>() / rates);
+    let wait = waits.mean_ms();
     let mut parts = Vec::new();
     parts.extend(util.map(|u| format!("{u:.1} % utilised")));
     parts.extend(queue.map(|q| format!("{q:.2} requests in its queue")));
-    let longest = waits.iter().map(|(_, wait)| *wait).fold(0.0, f64::max);
+    let longest = waits.longest_ms();
     let each = |w| {
         format!(
             "{} ms per write (largest mean of an interval {} ms)",
@@ -196,7 +225,7 @@ fn capped(samples: &DeviceSamples<'_>, notes: &mut Vec<Note>) {
         let each: Vec<(f64, f64)> = samples
             .lines
             .iter()
-            .filter_map(|l| Some((l.number(key)?, samples.await_of(l)?)))
+            .filter_map(|l| Some((l.number(key)?, await_of(l)?)))
             .collect();
         let top = each.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
         let is_at = |rate: f64| rate >= (1.0 - CAP_NEAR) * top;

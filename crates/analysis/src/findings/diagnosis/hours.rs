@@ -131,13 +131,15 @@ struct RecurringHours {
     slow: BTreeSet<usize>,
 }
 
-/// Hours of series that are slow again and again, and lasting changes of the other reports.
-pub(super) fn of_series(
-    tables: Tables<'_>,
+/// Hours of series that are slow again and again, and lasting changes of the other reports. The
+/// reports of series with such hours: those have their word.
+pub(super) fn of_series<'a>(
+    tables: Tables<'a>,
     reports: &[ReportFigures<'_>],
     t: &Thresholds,
     notes: &mut Vec<Note>,
-) {
+) -> BTreeSet<&'a str> {
+    let mut explained = BTreeSet::new();
     for table in tables.of(series::REPORT_SERIES) {
         let recurring = recurring(table);
         let of_hours = recurring.as_ref().map(|of| {
@@ -146,10 +148,14 @@ pub(super) fn of_series(
             let beside = risen::in_series(table, reports, [&is_slow, &is_other]);
             note_recurring(table, of, &beside, t)
         });
+        if of_hours.is_some() {
+            explained.extend(lines(table).map(|line| line.text("report")));
+        }
         notes.extend(of_hours);
         let without = recurring.map(|of| of.slow).unwrap_or_default();
         notes.push(series::note_of_change(table, reports, &without, t));
     }
+    explained
 }
 
 /// The hours of a series that recur: those of the log writes, else those of log file sync.
@@ -250,22 +256,17 @@ fn note_recurring(table: &Table, found: &RecurringHours, risen: &str, t: &Thresh
 type ReportHour<'a> = (f64, &'a ReportFigures<'a>, u32);
 
 /// Reports of one set whose log writes, else whose commits, were slower than those of the others.
-/// A series with hours that recur has its word already.
+/// Those that hours of a series explain have their word already.
 pub(super) fn of_reports<'a>(
-    tables: Tables<'_>,
+    explained: &BTreeSet<&str>,
     reports: &'a [ReportFigures<'a>],
     sources: &[Source],
     notes: &mut Vec<Note>,
 ) {
-    let recurs = tables.of(series::REPORT_SERIES);
-    let recurs = recurs.filter(|table| recurring(table).is_some());
-    let known: BTreeSet<&str> = recurs
-        .flat_map(|table| lines(table).map(|line| line.text("report")))
-        .collect();
     let by_file: BTreeMap<&str, &Source> = sources.iter().map(|s| (s.file.as_str(), s)).collect();
     let peak = [WRITE, SYNC].into_iter().find_map(|event| {
         let mut each: Vec<ReportHour<'a>> = Vec::new();
-        for report in reports.iter().filter(|r| !known.contains(r.file)) {
+        for report in reports.iter().filter(|r| !explained.contains(r.file)) {
             let source = by_file.get(report.file).copied();
             let mean = report.event(event).map(|w| w.mean_ms());
             if let (Some(mean), Some(hour)) = (mean, source.and_then(begin_hour)) {

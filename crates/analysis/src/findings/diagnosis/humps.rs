@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_group_is_told_from_a_tail() {
+    fn a_second_group_is_no_tail() {
         let two = of(&[
             812_344.0, 20_417.0, 3_120.0, 988.0, 402.0, 190.0, 77.0, 41.0, 1_310.0, 2_871.0, 644.0,
         ]);

@@ -42,14 +42,14 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
     let reports = reports(tables);
-    hours::of_series(tables, &reports, thresholds, &mut notes);
+    let explained = hours::of_series(tables, &reports, thresholds, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
     rates::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
     timeless::collect(tables, &mut notes);
     sync_methods::collect(tables, thresholds, &mut notes);
     hours::of_slow_writes(tables, &mut notes);
-    hours::of_reports(tables, &reports, &imported.sources, &mut notes);
+    hours::of_reports(&explained, &reports, &imported.sources, &mut notes);
     let passed_over = series::passed_over(tables);
     for report in reports.iter().filter(|of| !passed_over.contains(of.file)) {
         storage::collect(report, thresholds, &mut notes);
@@ -291,7 +291,7 @@ fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
 
 /// The one or two times at which most of `times_ms` gather, and how many do: a medium has no such
 /// constants, the time-outs of a path have.
-pub(super) fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
+fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
     /// Times from which they gather, and the part of them that has to.
     const TIMES_MIN: usize = 6;
     const SHARE: f64 = 0.8;

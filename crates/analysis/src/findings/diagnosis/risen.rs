@@ -53,10 +53,8 @@ pub(super) fn beside(slow: &[&ReportFigures<'_>], others: &[&ReportFigures<'_>])
     };
     // Tables of a report cut the same name at different places.
     let is_cut = |name: &&str| {
-        names
-            .range(*name..)
-            .skip(1)
-            .any(|other| other.starts_with(*name))
+        let next = names.range(*name..).nth(1);
+        next.is_some_and(|other| other.starts_with(*name))
     };
     let each = names.iter().copied().filter(is_other);
     let each = each.filter(|name| !is_cut(name));

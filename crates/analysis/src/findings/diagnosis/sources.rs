@@ -30,7 +30,7 @@ struct SourceTimes<'a> {
     /// The percentile in words, and its time.
     tail: Option<(&'static str, f64)>,
     longest_ms: Option<f64>,
-    /// What stands behind the figures.
+    /// What is written behind the figures.
     more: String,
     table: &'a Table,
     /// Of one sync of a log; else of something that contains more.

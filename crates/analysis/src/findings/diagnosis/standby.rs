@@ -56,7 +56,7 @@ impl StandbyCost {
 }
 
 /// The wait for a synchronous standby, and its name.
-pub(super) fn waits(report: &ReportFigures<'_>) -> Option<(&'static str, EventWaits)> {
+fn waits(report: &ReportFigures<'_>) -> Option<(&'static str, EventWaits)> {
     REMOTE.into_iter().find_map(|names| {
         let is_asynchronous = names == [SENDING] && report.has_event_like(ASYNCHRONOUS);
         let waits = report.events(names).filter(|_| !is_asynchronous)?;
