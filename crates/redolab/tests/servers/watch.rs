@@ -53,8 +53,30 @@ pub fn begin(place: &Place, arguments: &[&str]) -> Running {
     running
 }
 
-/// The run that a command makes which is asked to end.
+/// The run that a command makes which is asked to end; none of its events was lost.
 pub fn end(running: Running) -> Value {
+    let run = ended(running);
+    assert_eq!(run["rows"][0]["watched"]["lost_events"], 0);
+    run
+}
+
+/// What was watched whole, with what belongs to it. A busy machine may lose events and ends of
+/// flushes, which the run says: then it is watched again, at most five times.
+pub fn whole<T>(mut watch: impl FnMut() -> Option<(Value, T)>) -> Option<(Value, T)> {
+    for _ in 0..5 {
+        let (run, more) = watch()?;
+        let lost = &run["rows"][0]["watched"]["lost_events"];
+        if lost == 0 && !run.to_string().contains("of which the end was not seen") {
+            return Some((run, more));
+        }
+        println!("not whole ({lost} events lost), so it is watched again");
+    }
+    skipped("the machine is too busy: five times not all was seen");
+    None
+}
+
+/// The run that a command makes which is asked to end.
+pub fn ended(running: Running) -> Value {
     running.signal(Signal::INT);
     let done = running.wait();
     done.expect(0, &["Watching"]);
@@ -64,7 +86,6 @@ pub fn end(running: Running) -> Value {
         [] as [String; 0]
     );
     assert_eq!(run["origin"], "watched");
-    assert_eq!(run["rows"][0]["watched"]["lost_events"], 0);
     run
 }
 
@@ -171,7 +192,7 @@ pub fn pid(pid: Pid) -> String {
 
 /// A watched run of PostgreSQL with these settings, beside a second server and another file; and
 /// what the server counted.
-fn watch_postgres(settings: &[&str]) -> Option<(Value, Bounds<[u64; 2]>, Place)> {
+fn watch_postgres(settings: &[&str]) -> Option<(Value, (Bounds<[u64; 2]>, Place))> {
     if !can_watch() {
         return None;
     }
@@ -203,15 +224,15 @@ fn watch_postgres(settings: &[&str]) -> Option<(Value, Bounds<[u64; 2]>, Place)>
         });
     });
     let after = counted(server);
-    let run = end(watching);
+    let run = ended(watching);
     let bounds = Bounds {
         outer: [before, counted(server)],
         inner: [inside, after],
     };
-    Some((run, bounds, place))
+    Some((run, (bounds, place)))
 }
 
-fn of(bounds: &Bounds<[u64; 2]>, at: usize) -> Bounds<u64> {
+fn of<const N: usize>(bounds: &Bounds<[u64; N]>, at: usize) -> Bounds<u64> {
     Bounds {
         outer: bounds.outer.map(|counts| counts[at]),
         inner: bounds.inner.map(|counts| counts[at]),
@@ -221,7 +242,8 @@ fn of(bounds: &Bounds<[u64; 2]>, at: usize) -> Bounds<u64> {
 #[test]
 fn writes_and_flushes_of_postgres_are_those_that_it_counts() {
     for _ in 0..runs() {
-        let Some((run, bounds, place)) = watch_postgres(&["wal_sync_method=fdatasync"]) else {
+        let settings = ["wal_sync_method=fdatasync"];
+        let Some((run, (bounds, place))) = whole(|| watch_postgres(&settings)) else {
             return;
         };
         let row = &run["rows"][0];
@@ -271,7 +293,8 @@ fn expect_same_when_imported(place: &Place, row: &Value) {
 #[test]
 fn each_write_of_postgres_with_open_datasync_is_durable_by_itself() {
     for _ in 0..runs() {
-        let Some((run, bounds, _)) = watch_postgres(&["wal_sync_method=open_datasync"]) else {
+        let settings = ["wal_sync_method=open_datasync"];
+        let Some((run, (bounds, _))) = whole(|| watch_postgres(&settings)) else {
             return;
         };
         let row = &run["rows"][0];
@@ -297,6 +320,44 @@ fn counted_by_mariadb(server: &mariadb::TestServer) -> [u64; 3] {
     ["INNODB_LOG_WRITES", "INNODB_DATA_FSYNCS", "HANDLER_COMMIT"].map(status)
 }
 
+/// A watched run of MariaDB beside a second server and another file, and what the server counted.
+fn watch_mariadb() -> Option<(Value, Bounds<[u64; 3]>)> {
+    let start = || {
+        Some((
+            mariadb::TestServer::start(&[])?,
+            mariadb::TestServer::start(&[])?,
+        ))
+    };
+    let servers = InTurn::of(start)?;
+    let (server, second) = &*servers;
+    let table = "CREATE DATABASE d; CREATE TABLE d.t (b VARCHAR(200)) ENGINE=InnoDB";
+    for server in [server, second] {
+        server.sql(table).expect("made");
+    }
+    let insert = "INSERT INTO d.t VALUES (REPEAT('x', 100));\n".repeat(COMMITS);
+    let place = Place::new();
+    let before = counted_by_mariadb(server);
+    let address = server.tcp_address(mariadb::USER);
+    let watching = begin(
+        &place,
+        &["--pid", &pid(server.pid()), "--database", &address],
+    );
+    let inside = counted_by_mariadb(server);
+    beside(&place, || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| second.sql(&insert).expect("committed"));
+            server.sql(&insert).expect("committed");
+        });
+    });
+    let after = counted_by_mariadb(server);
+    let run = ended(watching);
+    let bounds = Bounds {
+        outer: [before, counted_by_mariadb(server)],
+        inner: [inside, after],
+    };
+    Some((run, bounds))
+}
+
 /// MariaDB counts the flushes of all of its files together: those of its log are the most of them.
 #[test]
 fn log_writes_of_mariadb_are_those_that_it_counts() {
@@ -304,48 +365,16 @@ fn log_writes_of_mariadb_are_those_that_it_counts() {
         return;
     }
     for _ in 0..runs() {
-        let start = || {
-            Some((
-                mariadb::TestServer::start(&[])?,
-                mariadb::TestServer::start(&[])?,
-            ))
-        };
-        let Some(servers) = InTurn::of(start) else {
+        let Some((run, bounds)) = whole(watch_mariadb) else {
             return;
         };
-        let (server, second) = &*servers;
-        let table = "CREATE DATABASE d; CREATE TABLE d.t (b VARCHAR(200)) ENGINE=InnoDB";
-        for server in [server, second] {
-            server.sql(table).expect("made");
-        }
-        let insert = "INSERT INTO d.t VALUES (REPEAT('x', 100));\n".repeat(COMMITS);
-        let place = Place::new();
-        let before = counted_by_mariadb(server);
-        let address = server.tcp_address(mariadb::USER);
-        let watching = begin(
-            &place,
-            &["--pid", &pid(server.pid()), "--database", &address],
-        );
-        let inside = counted_by_mariadb(server);
-        beside(&place, || {
-            std::thread::scope(|scope| {
-                scope.spawn(|| second.sql(&insert).expect("committed"));
-                server.sql(&insert).expect("committed");
-            });
-        });
-        let after = counted_by_mariadb(server);
-        let run = end(watching);
-        let last = counted_by_mariadb(server);
-        let bounds = |at: usize| Bounds {
-            outer: [before[at], last[at]],
-            inner: [inside[at], after[at]],
-        };
         let (row, watched) = (&run["rows"][0], &run["rows"][0]["watched"]);
-        bounds(0).expect("writes", count(&watched["write_calls"]));
+        of(&bounds, 0).expect("writes", count(&watched["write_calls"]));
         let flushes = count(&row["flushes"]) + count(&watched["other_flushes"]);
-        assert!(flushes <= last[1] - before[1], "{flushes} flushes");
-        assert!(flushes + 20 >= after[1] - inside[1], "{flushes} flushes");
-        bounds(2).expect("commits", count(&row["commits"]));
+        let [outer, inner] = [bounds.outer, bounds.inner].map(|[from, to]| to[1] - from[1]);
+        assert!(flushes <= outer, "{flushes} flushes");
+        assert!(flushes + 20 >= inner, "{flushes} flushes");
+        of(&bounds, 2).expect("commits", count(&row["commits"]));
         expect_acquitted(&run);
         assert_eq!(run["target"]["product"], "InnoDB");
         assert_eq!(run["target"]["traces_system_calls"], false);
