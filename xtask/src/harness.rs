@@ -5,6 +5,8 @@
 //! returns. It is counted as skipped, not as passed: passed, failed and skipped add up to the
 //! tests that there are. Output of tests that passed is otherwise kept back.
 
+use std::collections::BTreeMap;
+
 /// How tests ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -16,7 +18,7 @@ pub struct Tally {
     pub skipped: usize,
     /// Why, one line a reason: `test: reason`.
     pub reasons: Vec<String>,
-    /// Names of those that failed.
+    /// Names of those that failed, each with the beginning of what it panicked with.
     pub failures: Vec<String>,
 }
 
@@ -30,6 +32,10 @@ impl Tally {
         self.failures.extend_from_slice(&other.failures);
     }
 }
+
+/// Lines of a panic that the summary has, and how much of each.
+const PANIC_LINES: usize = 4;
+const PANIC_COLUMNS: usize = 300;
 
 /// How a reason begins.
 pub const SKIPPED: &str = "skipped: ";
@@ -58,6 +64,10 @@ pub struct Reader {
     failures_here: Vec<String>,
     /// Whether the lines are of such a list.
     is_listing: bool,
+    /// What the tests of this binary panicked with, by their names.
+    panics: BTreeMap<String, String>,
+    /// So many more lines belong to the last of them.
+    of_panic: usize,
 }
 
 impl Reader {
@@ -69,7 +79,12 @@ impl Reader {
             let misspelt = std::mem::take(&mut self.misspelt);
             self.tally.passed += of("passed").saturating_sub(skipped + misspelt.len());
             self.tally.failed += of("failed") + misspelt.len();
-            self.tally.failures.append(&mut self.failures_here);
+            let panics = std::mem::take(&mut self.panics);
+            let failures = self.failures_here.drain(..).map(|name| {
+                let why = panics.get(&name).map_or("", String::as_str);
+                format!("{name}{why}")
+            });
+            self.tally.failures.extend(failures);
             self.tally.failures.extend(misspelt);
             self.tally.skipped += of("ignored") + skipped;
             self.kept_back = false;
@@ -80,12 +95,13 @@ impl Reader {
             (self.kept_back, self.skipped_here) = (false, 0);
             self.misspelt.clear();
             self.failures_here.clear();
+            self.panics.clear();
         }
         match line {
             "successes:" => (self.kept_back, self.is_listing) = (true, false),
             // The first of them is followed by output, the last by names.
             "failures:" => {
-                (self.kept_back, self.is_listing) = (false, true);
+                (self.kept_back, self.is_listing, self.of_panic) = (false, true, 0);
                 self.failures_here.clear();
                 return true;
             }
@@ -96,12 +112,16 @@ impl Reader {
             self.is_listing = name.is_some();
             self.failures_here.extend(name.map(str::to_owned));
         }
-        if !self.kept_back {
-            return true;
-        }
         let heading = line
             .strip_prefix("---- ")
             .and_then(|l| l.strip_suffix(" stdout ----"));
+        if !self.kept_back {
+            if let Some(test) = heading {
+                (self.test, self.of_panic) = (test.to_string(), 0);
+            }
+            self.panic_line(line);
+            return true;
+        }
         if let Some(test) = heading {
             self.test = test.to_string();
             self.counted = false;
@@ -123,6 +143,21 @@ impl Reader {
             return true;
         }
         false
+    }
+
+    /// Keeps the first lines of a panic, so that the summary says why a test failed.
+    fn panic_line(&mut self, line: &str) {
+        let at = line.split_once(" panicked at ").map(|(_, at)| at);
+        if at.is_some() && !self.panics.contains_key(&self.test) {
+            self.of_panic = PANIC_LINES;
+        }
+        if self.of_panic > 0 {
+            self.of_panic -= 1;
+            let why = self.panics.entry(self.test.clone()).or_default();
+            let part: String = at.unwrap_or(line).chars().take(PANIC_COLUMNS).collect();
+            why.push_str(if at.is_some() { ": " } else { " | " });
+            why.push_str(part.trim());
+        }
     }
 
     /// What was counted.
@@ -197,12 +232,14 @@ mod tests {
     fn failures_are_shown_and_binaries_add_up() {
         let binary = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nquiet\n\n\
             failures:\n\n---- a stdout ----\nskipped: not a reason here\nfailures:\n    why\n\n\
+            thread 'a' (1) panicked at x.rs:3:5:\n7 of 8 seen\n\
             failures:\n    a\n    m::c\n\n    not a name\n\
             test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let twice = format!("{binary}{binary}");
         let (tally, shown) = read(&twice);
         assert_eq!((tally.passed, tally.failed, tally.skipped), (14, 4, 0));
-        assert_eq!(tally.failures, ["a", "m::c", "a", "m::c"]);
+        let why = "a: x.rs:3:5: | 7 of 8 seen";
+        assert_eq!(tally.failures, [why, "m::c", why, "m::c"]);
         assert!(shown.contains(&"    why") && !shown.contains(&"quiet"));
     }
 

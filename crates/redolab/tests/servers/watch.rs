@@ -190,9 +190,12 @@ pub fn pid(pid: Pid) -> String {
     pid.as_raw_nonzero().to_string()
 }
 
+/// What a server counted of writes and flushes, and where its run is kept.
+type OfPostgres = (Bounds<[u64; 2]>, Place);
+
 /// A watched run of PostgreSQL with these settings, beside a second server and another file; and
 /// what the server counted.
-fn watch_postgres(settings: &[&str]) -> Option<(Value, (Bounds<[u64; 2]>, Place))> {
+fn watch_postgres(settings: &[&str]) -> Option<(Value, OfPostgres)> {
     if !can_watch() {
         return None;
     }
