@@ -88,6 +88,23 @@ fn of_kind(head: &Head<'_>, (what, length, how, of_ten): PrefixKind) -> Option<L
     })
 }
 
+/// The moment that is all of a line: what a query of the time, `date` or a script printed above
+/// its listings.
+pub(super) fn alone(line: &str) -> Option<&str> {
+    /// `Tue Jun 18 00:00:01 UTC 2024` between rules.
+    const BYTES_MAX: usize = 60;
+    let has_clock = line.len() <= BYTES_MAX && line.bytes().filter(|b| *b == b':').count() > 1;
+    if !has_clock || !line.is_ascii() {
+        return None;
+    }
+    let text = line.trim_matches(|c: char| c.is_whitespace() || "=-*#".contains(c));
+    let end = moment(text).filter(|_| date(text).is_some())?;
+    // The zone and the year, as `date` prints them.
+    let mut behind = text.get(end..)?.split_whitespace();
+    let is_short = |word: &str| word.len() <= 5 && word.bytes().all(|b| b.is_ascii_alphanumeric());
+    (behind.clone().count() <= 2 && behind.all(is_short)).then_some(text)
+}
+
 /// Bytes of what grep puts before a line: `path:`, `path:12:`; a path has a `/` or a `.`.
 fn grepped(line: &str) -> Option<usize> {
     let (path, rest) = line.split_once(':')?;

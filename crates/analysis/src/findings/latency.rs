@@ -2,11 +2,13 @@
 //! commit's time is I/O or scheduling.
 
 use super::catalogue;
+use super::diagnosis::gathered;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
 use crate::rows::{name_of, sync_of, waiting_rows, write_of};
 use crate::thresholds::Thresholds;
+use measure::WaitEvent;
 use measure::judgement::Weight;
 use measure::run::{Origin, Row, Run, WaitStats};
 
@@ -171,24 +173,52 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let (writes, syncs) = (sum(write_of), sum(sync_of));
     let waits: u64 = run.rows.iter().filter_map(sync_of).map(|w| w.count).sum();
     let limit = &t.outliers_allowed;
-    if writes.max(syncs) as f64 <= limit.value {
+    let path = gathered(&long_waits(run, &WAITS));
+    let of_sessions = long_waits(run, &WAITS[..1]).is_empty();
+    let is_over = writes.max(syncs) as f64 > limit.value;
+    if !is_over && path.is_none() {
         return;
     }
+    let kinds = [(writes, "log write"), (syncs, "log file sync wait")];
+    let kinds = kinds.map(|(n, what)| (n > 0).then(|| format::plural(n, what)));
+    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    let words = path.as_ref().map_or("", |(words, _)| words.as_str());
+    let claim = match is_over {
+        true => format!("{} took over 500 ms{words}.", kinds.join(" and ")),
+        false => format!("No wait took over 500 ms, but of those over {LONG_MS} ms{words}."),
+    };
     notes.push(
-        Note::of(
-            &catalogue::LATENCY_OUTLIERS,
-            Caution,
-            format!(
-                "{} and {} took over 500 ms.",
-                format::plural(writes, "log write"),
-                format::plural(syncs, "log file sync wait"),
-            ),
-        )
-        .number("log_write_outliers", writes as f64)
-        .number("log_file_sync_outliers", syncs as f64)
-        .number("log_file_sync_waits", waits as f64)
-        .limit(format!("more than {} over 500 ms", limit.value), limit),
+        Note::of(&catalogue::LATENCY_OUTLIERS, Caution, claim)
+            .advice_or_own(path.map(|(_, advice)| if of_sessions { MISSED } else { advice }))
+            .number("log_write_outliers", writes as f64)
+            .number("log_file_sync_outliers", syncs as f64)
+            .number("log_file_sync_waits", waits as f64)
+            .limit(format!("more than {} over 500 ms", limit.value), limit),
     );
+}
+
+/// Waits that are longer are looked at for constants at which they gather: no medium that works
+/// takes as long.
+const LONG_MS: f64 = 100.0;
+
+/// Keys of log writes and log file sync.
+const WAITS: [&str; 2] = [
+    WaitEvent::LogFileParallelWrite.key(),
+    WaitEvent::LogFileSync.key(),
+];
+
+/// What to look at where sessions wait for a time-out and the log writer does not.
+const MISSED: &str = "Sessions whose wake-up is missed wait until a time-out: look at the log writer's own writes at \
+                      that time, its processor and its priority, and adaptive log file sync (switches between \
+                      post/wait and polling); a faster medium does not help.";
+
+/// The long waits for these events that an import has by their times, in ms.
+fn long_waits(run: &Run, events: &[&str]) -> Vec<f64> {
+    let series = run.imported.iter().flat_map(|imported| &imported.series);
+    let of_log = series.filter(|s| events.contains(&s.event.as_str()));
+    let points = of_log.flat_map(|series| &series.points);
+    let longest = points.map(|point| point.max_ns as f64 / 1e6);
+    longest.filter(|ms| *ms >= LONG_MS).collect()
 }
 
 /// I/O against scheduling, from the commits that could be joined to their log write.

@@ -11,7 +11,7 @@ use crate::account::comparison::{self as account, of_run, rank};
 use measure::comparison::{Comparison, Difference};
 
 /// Lines of the first figure.
-const SHOWN: usize = 10;
+const SHOWN: usize = 8;
 
 /// What is below the answer: the ranking of many runs, the figures of two that decide.
 pub(super) fn below(c: &Comparison) -> String {

@@ -6,9 +6,15 @@ use super::ROWS_MAX;
 use super::cell::GridCell;
 use super::html_table::{COLUMNS_MAX, HtmlCell, HtmlRow, lay_out};
 use measure::origin::TextSpan;
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 /// Bytes of a cell, a title or a tag that are kept.
 const TEXT_MAX: usize = 2000;
+/// Letters of the longest tag that is known, with its slash.
+const NAME_MAX: usize = 8;
+/// How the titles of tables of SQL statements begin.
+const STATEMENTS: [&str; 2] = ["SQL ordered by ", "Complete List of SQL Text"];
+
 /// Reads HTML as it comes, however it is cut.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -16,7 +22,8 @@ pub struct Html {
     /// Characters so far, and where the line began. A line end is one character.
     chars: u64,
     line_began: u64,
-    tag: Option<Vec<u8>>,
+    tag: Vec<u8>,
+    in_tag: bool,
     text: PlacedText,
     /// Text outside of tables: the last heading.
     title: String,
@@ -32,32 +39,83 @@ pub struct Html {
 impl Html {
     /// Takes the next text; hands each table's rows so far to `each` when it ends.
     pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(Grid)) {
-        for &b in bytes {
-            // Bytes inside of a character and carriage returns are no characters.
-            let is_char = b & 0xc0 != 0x80 && b != b'\r';
-            let at = TextPosition {
-                line: self.line + 1,
-                column: self.chars - self.line_began + 1,
-                chars: self.chars,
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let end = match self.in_tag {
+                true => memchr2(b'<', b'>', rest),
+                false => memchr(b'<', rest),
             };
-            self.chars += u64::from(is_char);
-            if b == b'\n' {
-                self.line += 1;
-                self.line_began = self.chars;
+            let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            if self.in_tag {
+                let room = TEXT_MAX.saturating_sub(self.tag.len());
+                self.tag.extend_from_slice(&part[..part.len().min(room)]);
+                self.pass(part);
+            } else {
+                self.text_part(part);
             }
-            match (&mut self.tag, b) {
-                (Some(_), b'>') => {
-                    let tag = self.tag.take().expect("matched above");
-                    self.take_tag(&String::from_utf8_lossy(&tag), each);
-                }
+            let Some((mark, behind)) = behind.split_first() else {
+                return;
+            };
+            self.pass(&[*mark]);
+            rest = behind;
+            if *mark == b'>' {
+                let tag = std::mem::take(&mut self.tag);
+                self.in_tag = false;
+                self.take_tag(&String::from_utf8_lossy(&tag), each);
+                self.tag = tag;
+            } else {
                 // A `<` inside a tag: the tag before was text, or cut.
-                (Some(tag), b'<') => tag.clear(),
-                (Some(tag), _) if tag.len() < TEXT_MAX => tag.push(b),
-                (Some(_), _) => {}
-                (None, b'<') => self.tag = Some(Vec::new()),
-                (None, _) => self.text.push(b, at, is_char),
+                self.in_tag = true;
             }
+            self.tag.clear();
         }
+    }
+
+    /// Counts characters and lines. Bytes inside of a character and carriage returns are none.
+    fn pass(&mut self, bytes: &[u8]) {
+        let chars = |bytes: &[u8]| {
+            let each = bytes.iter();
+            each.filter(|b| **b & 0xc0 != 0x80 && **b != b'\r').count() as u64
+        };
+        if let Some(last) = memrchr(b'\n', bytes) {
+            self.line += memchr_iter(b'\n', bytes).count() as u64;
+            self.line_began = self.chars + chars(&bytes[..=last]);
+        }
+        self.chars += chars(bytes);
+    }
+
+    /// Takes text between tags.
+    fn text_part(&mut self, part: &[u8]) {
+        let room = TEXT_MAX.saturating_sub(self.text.bytes.len());
+        let kept = &part[..part.len().min(room)];
+        let is_solid = |b: &u8| !b.is_ascii_whitespace();
+        let ends = kept
+            .iter()
+            .position(is_solid)
+            .zip(kept.iter().rposition(is_solid));
+        let Some((first, last)) = ends.filter(|_| !self.is_passed_over()) else {
+            self.pass(part);
+            if !self.is_passed_over() {
+                self.text.bytes.extend_from_slice(kept);
+            }
+            return;
+        };
+        self.pass(&part[..first]);
+        self.text.begin.get_or_insert(TextPosition {
+            line: self.line + 1,
+            column: self.chars - self.line_began + 1,
+            chars: self.chars,
+        });
+        self.pass(&part[first..=last]);
+        self.text.end = self.chars;
+        self.pass(&part[last + 1..]);
+        self.text.bytes.extend_from_slice(kept);
+    }
+
+    /// Whether this is in a table of SQL statements, which is most of a report, and of which
+    /// nothing is read.
+    fn is_passed_over(&self) -> bool {
+        self.table.is_some() && STATEMENTS.iter().any(|begin| self.title.starts_with(begin))
     }
 
     /// Ends the file inside whatever it was cut in. A row that is not closed is not given: it may
@@ -73,14 +131,18 @@ impl Html {
             None => ("", tag),
         };
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
-        let word = rest[..end.unwrap_or(rest.len())].to_ascii_lowercase();
-        let name = format!("{slash}{word}");
-        let text = std::mem::take(&mut self.text);
-        if self.skipping {
-            self.skipping = !matches!(name.as_str(), "/script" | "/style");
+        let word = &rest[..end.unwrap_or(rest.len())];
+        let mut letters = [0; NAME_MAX];
+        let name = name_of(slash, word, &mut letters);
+        if self.is_passed_over() && !matches!(name, "table" | "/table") {
             return;
         }
-        match name.as_str() {
+        let text = std::mem::take(&mut self.text);
+        if self.skipping {
+            self.skipping = !matches!(name, "/script" | "/style");
+            return;
+        }
+        match name {
             "script" | "style" => self.skipping = true,
             "table" => {
                 self.close_table(&text, each);
@@ -157,6 +219,18 @@ impl Html {
     }
 }
 
+/// The name of a tag in small letters; empty if it is longer than all that are known.
+fn name_of<'a>(slash: &str, word: &str, letters: &'a mut [u8; NAME_MAX]) -> &'a str {
+    let length = slash.len() + word.len();
+    let Some(name) = letters.get_mut(..length) else {
+        return "";
+    };
+    name[..slash.len()].copy_from_slice(slash.as_bytes());
+    name[slash.len()..].copy_from_slice(word.as_bytes());
+    name.make_ascii_lowercase();
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
 /// Where a byte is.
 #[derive(Clone, Copy, Debug, Default)]
 struct TextPosition {
@@ -176,17 +250,6 @@ struct PlacedText {
 }
 
 impl PlacedText {
-    fn push(&mut self, b: u8, at: TextPosition, is_char: bool) {
-        if self.bytes.len() >= TEXT_MAX {
-            return;
-        }
-        self.bytes.push(b);
-        if !b.is_ascii_whitespace() {
-            self.begin.get_or_insert(at);
-            self.end = at.chars + u64::from(is_char);
-        }
-    }
-
     fn cell(&self) -> GridCell {
         let text = decode(&self.bytes);
         let span = self.begin.filter(|_| !text.is_empty()).and_then(|begin| {

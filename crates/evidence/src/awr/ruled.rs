@@ -7,7 +7,7 @@ use crate::origin::SourceLine;
 use crate::quick::QuickWord;
 
 /// The title of a section.
-pub(super) const TITLE: QuickWord = QuickWord::exactly("DB/Inst:");
+pub(crate) const TITLE: QuickWord = QuickWord::exactly("DB/Inst:");
 /// A part of the title of several columns.
 const RULE: QuickWord = QuickWord::exactly("-----");
 

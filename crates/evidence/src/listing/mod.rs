@@ -29,6 +29,7 @@ mod sysbench;
 pub use iostat::IostatSamples;
 pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
+use super::awr::ruled::TITLE;
 use super::awr::text::{Text, heads_profile};
 use super::awr::{delimited, give::ReportFigures};
 use super::blanks;
@@ -176,6 +177,7 @@ pub struct ListingReader {
     sheets: Sheets,
     give: ReportFigures,
     report: Text,
+    statements: StatementList,
     /// What the report called the table before the line.
     label: String,
     iostat: iostat::IostatSamples,
@@ -226,6 +228,33 @@ impl AskedKind {
     }
 }
 
+/// Whether the lines are in a list of SQL statements of a report: most of its bytes, and of no
+/// reader. Such a list has a title with the database, and ends with a rule of its own.
+#[derive(Debug, Default)]
+struct StatementList {
+    is_open: bool,
+}
+
+impl StatementList {
+    /// Takes a line; whether it is within such a list.
+    fn takes(&mut self, line: &[u8]) -> bool {
+        const TITLES: [&[u8]; 2] = [b"SQL ordered by ", b"Complete List of SQL Text"];
+        /// Dashes of the rule that ends a section; those of columns are in groups.
+        const RULE_MIN: usize = 20;
+        if TITLE.is_in(line) {
+            let title = line.trim_ascii_start();
+            self.is_open = TITLES.iter().any(|begin| title.starts_with(begin));
+            return false;
+        }
+        let inner = line.trim_ascii();
+        let is_rule = || inner.len() >= RULE_MIN && inner.iter().all(|b| *b == b'-');
+        if self.is_open && line.first() == Some(&b' ') && is_rule() {
+            self.is_open = false;
+        }
+        self.is_open
+    }
+}
+
 impl ListingReader {
     /// A reader of the file of that name.
     #[must_use]
@@ -235,6 +264,7 @@ impl ListingReader {
             sheets: Sheets::new(file),
             give: ReportFigures::default(),
             report: Text::default(),
+            statements: StatementList::default(),
             label: String::new(),
             iostat: iostat::IostatSamples::default(),
             outliers: outliers::Outliers::default(),
@@ -275,6 +305,10 @@ impl LineReader for ListingReader {
                 None,
                 || format!("a line of over {LINE_MAX} bytes is not part of a listing: left out"),
             );
+            return;
+        }
+        if self.statements.takes(line.bytes) {
+            sink.notes.lines.line(n, line.bytes);
             return;
         }
         let plain = blanks::plain(line.bytes);

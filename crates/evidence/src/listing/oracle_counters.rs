@@ -122,6 +122,8 @@ pub struct OracleCounters {
     /// First of the listings of the query that is being read.
     block: usize,
     passed: u64,
+    /// The last time that was printed for itself: when what follows was listed.
+    moment: Option<String>,
     /// Listings, for their differences.
     pub listings: Vec<CounterListing>,
 }
@@ -154,6 +156,11 @@ impl OracleCounters {
         let Some(first) = first else {
             return;
         };
+        if let Some(moment) = crate::stamps::alone(line) {
+            self.moment = Some(moment.to_owned());
+            self.close(number, notes);
+            return;
+        }
         if (first.is_ascii_uppercase() || b"\"|".contains(first))
             && let Some(layout) = Layout::of(line)
         {
@@ -343,6 +350,7 @@ impl OracleCounters {
             false => s.to_owned(),
         });
         let snap_label = snap_label.or(begin.map(str::to_owned));
+        let snap_label = snap_label.or_else(|| self.moment.clone());
         let listing = self.listing(view, instance.join(", "), snap_label, name, source.number);
         let is_average = |key: &str| AVERAGES.iter().any(|(average, ..)| *average == key);
         for (key, heading, cell) in figures.iter().filter(|(key, ..)| !is_average(key)) {

@@ -5,7 +5,9 @@
 //! them.
 
 use crate::output::file::{self, Audience, Inputs, OutputError, OutputFile};
+use crate::output::temporary;
 use device::file::Directory;
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -89,7 +91,13 @@ fn prepare(folder: &Path) -> Result<Directory, OutputError> {
     let Some(names) = text.strip_prefix(WHAT) else {
         return Ok(at);
     };
-    for name in names.lines().chain([UNFINISHED]) {
+    let all = at.names();
+    let all = all.map_err(|e| system(folder.to_owned(), "listing the directory", e))?;
+    // What was being written has a name of its own until it is whole.
+    let of_one = |name: &OsString| names.lines().any(|of| temporary::is_of(name, of));
+    let begun: Vec<OsString> = all.into_iter().filter(of_one).collect();
+    let begun = begun.iter().filter_map(|name| name.to_str());
+    for name in names.lines().chain(begun).chain([UNFINISHED]) {
         match at.remove_file(name) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 let action = "removing what an unfinished collection left";

@@ -12,13 +12,13 @@ mod rules;
 pub use folders::make_folders;
 pub use rules::{Audience, Existing, Inputs, OutputError, RESULT_ROOM, remedy};
 
+use super::temporary;
 use device::file::Directory;
 use rules::identity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -401,7 +401,7 @@ impl Place {
 
     /// Opens a new file beside the place, under a name that is given up with it.
     fn open_named(&mut self, mode: Mode) -> rustix::io::Result<File> {
-        let name = temporary(&self.name);
+        let name = temporary::name_for(&self.name);
         let flags =
             OFlags::WRONLY | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = rustix::fs::openat(&self.folder, &name, flags, mode)?;
@@ -412,7 +412,7 @@ impl Place {
     /// Gives a file without a name one beside the place, through the `descriptors` of the process.
     /// Where those lead nowhere (another /proc, or none any more) it is copied to a file with one.
     fn give_name(&mut self, file: &File, descriptors: &str) -> io::Result<()> {
-        let name = temporary(&self.name);
+        let name = temporary::name_for(&self.name);
         let from = format!("{descriptors}/{}", file.as_raw_fd());
         let follow = AtFlags::SYMLINK_FOLLOW;
         if rustix::fs::linkat(&self.folder, &from, &self.folder, &name, follow).is_ok() {
@@ -473,14 +473,6 @@ impl Place {
             let _ = rustix::fs::unlinkat(&self.folder, &name, AtFlags::empty());
         }
     }
-}
-
-/// A name that no other process uses at the same time.
-fn temporary(name: &OsStr) -> String {
-    // Each RandomState is seeded by the system; the counter in it makes two differ.
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let shown: String = name.to_string_lossy().chars().take(40).collect();
-    format!(".{shown}.{random:016x}.tmp")
 }
 
 fn refused(path: &Path, why: &str) -> OutputError {

@@ -31,5 +31,6 @@ pub mod section;
 pub mod stack;
 pub mod stored;
 pub mod table;
+pub mod temporary;
 pub mod tproc_c_load;
 pub mod watched;

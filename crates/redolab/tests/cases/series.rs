@@ -196,3 +196,59 @@ fn what_all_reports_of_a_series_contradict_is_said_three_times() {
         of[2]
     );
 }
+
+/// Listings of counters since the start, an hour apart, each below `stamp`; from 14:00 on log
+/// file sync and the log writes take these many times as long.
+fn listings(stamp: impl Fn(u32) -> String, times: u64) -> Vec<String> {
+    let (mut waits, mut sync_us, mut write_us) = (9_000_000_u64, 7_200_000_000, 4_500_000_000);
+    let mut of_hour = |hour: u32| {
+        let more = 400_000 + u64::from(hour) * 7_000;
+        let factor = if hour > 14 { times } else { 1 };
+        waits += more;
+        sync_us += more * (790 + u64::from(hour * 5 % 21)) * factor;
+        write_us += more * (490 + u64::from(hour * 7 % 19)) * factor;
+        format!(
+            "{}\n\nEVENT                          TOTAL_WAITS TOTAL_TIMEOUTS TIME_WAITED_MICRO\n\
+             ------------------------------ ----------- -------------- -----------------\n\
+             log file parallel write        {waits:>11}              0 {write_us:>17}\n\
+             log file sync                  {waits:>11}              0 {sync_us:>17}\n\n\
+             NAME                                     VALUE\n\
+             ----------------------------- ----------------\n\
+             redo size                     {:>16}\n\
+             user commits                  {waits:>16}\n\n",
+            stamp(hour),
+            waits * 3_000
+        )
+    };
+    (0..24).map(&mut of_hour).collect()
+}
+
+#[test]
+fn hourly_listings_of_counters_are_a_series_of_their_intervals() {
+    let place = Place::new();
+    let folder = place.path().join("day");
+    std::fs::create_dir(&folder).expect("a folder");
+    // A folder whose files' names have the time, and a file with what `date` printed.
+    for (hour, text) in listings(|_| "SQL> @waits".to_owned(), 1).iter().enumerate() {
+        std::fs::write(folder.join(format!("snap_20240618_{hour:02}00.lst")), text)
+            .expect("written");
+    }
+    let healthy = place.run(&["import", "day"]);
+    healthy.expect(0, &["23 intervals by time show no lasting change"]);
+    assert!(!healthy.out.contains("caution"), "{healthy:?}");
+    let stamped = listings(|hour| format!("Tue Jun 18 {hour:02}:00:03 CEST 2024"), 12);
+    std::fs::write(place.path().join("loop.lst"), stamped.concat()).expect("written");
+    let changed = place.run(&["import", "loop.lst"]);
+    changed.expect(
+        0,
+        &[
+            "Log file sync changed at 2024-06-18 14:00:03",
+            "the log writes changed too",
+        ],
+    );
+    let first: Vec<&str> = changed.out.lines().take(3).collect();
+    assert!(
+        first.join(" ").contains("changed at 2024-06-18 14:00:03"),
+        "{first:?}"
+    );
+}

@@ -431,11 +431,13 @@ fn a_real_volatile_overlay_is_seen_twice() {
         layer.options.retain(|o| !o.contains("volatile"));
     }
     let verdict = judged(&mut unnamed);
-    assert!(
-        ids(&unnamed).contains(&FAST.to_owned()),
-        "{:?}",
-        unnamed.floor
-    );
+    if !ids(&unnamed).contains(&FAST.to_owned()) {
+        let flushes = unnamed.floor.iter().map(|row| row.flush_mean_ns);
+        let fastest = flushes.filter(|ns| *ns > 0.0).fold(f64::MAX, f64::min);
+        let limit = Thresholds::default().flush_floor_us.value;
+        assert!(fastest >= limit * 1e3, "{:?}", unnamed.floor);
+        return skipped("the machine is too busy: flushes that are dropped take over 2 us");
+    }
     assert_eq!(verdict.answer, Undetermined, "{}", verdict.summary);
 }
 

@@ -189,6 +189,21 @@ pub const LOG_FAULTS: &[(&str, &str, Maker)] = &[
             &[(tps, lines), (tps * by, 30 - lines)],
         )]
     }),
+    ("stalls", "diagnosis.stalls", |r| {
+        let tps = r.between(500.0, 9_000.0);
+        let stalled = (tps * r.between(0.0, 0.06), r.whole(1, 4));
+        let after = r.whole(6, 20);
+        vec![servers::pgbench_progress(
+            r,
+            &[(tps, after), stalled, (tps, 26 - after)],
+        )]
+    }),
+    ("all storage is slow", "diagnosis.storage", |r| {
+        report(r, |of, r| {
+            let ms = r.between(4.5, 45.0);
+            of.slow_storage(ms);
+        })
+    }),
     ("a slow device", "diagnosis.log_device", |r| {
         let (rate, wait) = (r.between(100.0, 900.0), r.between(4.5, 60.0));
         vec![servers::iostat(r, &[(rate, wait); 12])]

@@ -37,6 +37,8 @@ pub struct LogReport {
     pub hidden_ms: f64,
     /// Other waits of sessions: waits, and their time as a part of that of commits.
     pub sessions: Vec<(&'static str, f64, f64)>,
+    /// Mean of reads of data files, ms.
+    pub read_ms: f64,
     /// Part of DB time in which sessions wait for these events.
     pub waiting: f64,
     /// Idle processors, percent.
@@ -71,9 +73,18 @@ impl LogReport {
             wake_ms: r.between(0.01, 0.08),
             hidden_ms: 0.0,
             sessions,
+            read_ms: 0.6,
             waiting: r.between(0.3, 0.9),
             idle: r.printed(15.0, 92.0, 1),
         }
+    }
+
+    /// Log writes, reads and writes of data files that take this many ms.
+    pub fn slow_storage(&mut self, ms: f64) {
+        (self.write_ms, self.read_ms) = (ms, ms * 1.1);
+        let waits = 20_000.0;
+        let part = waits * ms / (self.commits() * self.sync_ms());
+        self.sessions.push(("direct path write", waits, part));
     }
 
     /// Mean log file sync, ms.
@@ -94,7 +105,11 @@ impl LogReport {
         let mut all = vec![("log file sync", self.commits(), sync_ms)];
         let each = self.sessions.iter();
         all.extend(each.map(|(name, waits, part)| (*name, *waits, sync_ms * part)));
-        all.push(("db file sequential read", self.writes, self.writes * 0.6));
+        all.push((
+            "db file sequential read",
+            self.writes,
+            self.writes * self.read_ms,
+        ));
         all
     }
 

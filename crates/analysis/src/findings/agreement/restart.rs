@@ -1,12 +1,13 @@
 //! Listings that count since an instance was started, and were subtracted: a restart after which
 //! every count has grown past its old value cannot be seen in them.
 
-use crate::findings::Caution;
 use crate::findings::catalogue;
 use crate::findings::evidence::view::{Line, Tables};
 use crate::findings::note::Note;
+use crate::findings::{Caution, Info};
 use crate::format;
 use measure::imported::Imported;
+use std::collections::BTreeSet;
 
 /// Differences of listings that do not contain since when they count.
 const CHANGES: [(&str, &str); 3] = [
@@ -16,6 +17,9 @@ const CHANGES: [(&str, &str); 3] = [
 ];
 /// What names of instances have before the time of their start.
 const STARTED: &str = "started ";
+
+/// Intervals between listings that are a series.
+const SERIES_MIN: usize = 3;
 
 /// The doubt; `None` where nothing was subtracted, or the start of the instance is known.
 pub(super) fn doubt(imported: &Imported) -> Option<Note> {
@@ -56,6 +60,13 @@ pub(super) fn doubt(imported: &Imported) -> Option<Note> {
         subtracted.join(" and ")
     );
     let number = listed.iter().map(waits).fold(0.0, f64::max);
-    let note = Note::of(&catalogue::AGREEMENT_RESTART, Caution, claim);
+    // Counters that grew from listing to listing hardly did so across a restart.
+    let of_changes = CHANGES.iter().flat_map(|(id, _)| tables.lines(id));
+    let intervals: BTreeSet<&str> = of_changes.map(|line| line.text("to")).collect();
+    let weight = match intervals.len() < SERIES_MIN {
+        true => Caution,
+        false => Info,
+    };
+    let note = Note::of(&catalogue::AGREEMENT_RESTART, weight, claim);
     Some(note.maybe("subtracted_waits", Some(number).filter(|n| *n > 0.0)))
 }

@@ -3,6 +3,7 @@
 //! Invariant: what the evidence does not contain is absent, never zero.
 
 use super::super::evidence::view::{Line, Tables, lines};
+use super::intervals;
 use measure::imported::Table;
 use measure::printed;
 use std::collections::BTreeMap;
@@ -50,9 +51,20 @@ pub(in crate::findings) struct ReportFigures<'a> {
     pub(in crate::findings) idle_pct: Option<f64>,
     /// Seconds between its snapshots.
     pub(in crate::findings) window_s: Option<f64>,
+    /// Where it is an interval between two listings of views: the instance, and the name of the
+    /// listing that it begins with; `file` is the name of the one that it ends with.
+    pub(in crate::findings) interval: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> ReportFigures<'a> {
+    /// None yet, of a file or an interval of that name.
+    pub(super) fn of(file: &'a str) -> ReportFigures<'a> {
+        ReportFigures {
+            file,
+            ..ReportFigures::default()
+        }
+    }
+
     /// Waits for an event, by the name that Oracle gives it. Reports as text cut long names.
     pub(in crate::findings) fn event(&self, name: &str) -> Option<EventWaits> {
         /// Characters that a cut name keeps at least.
@@ -93,6 +105,11 @@ impl<'a> ReportFigures<'a> {
         self.db_time.get(name).copied()
     }
 
+    /// All shares of DB time in percent, by event; DB CPU is one.
+    pub(in crate::findings) fn shares(&self) -> impl Iterator<Item = (&'a str, f64)> {
+        self.db_time.iter().map(|(name, pct)| (*name, *pct))
+    }
+
     /// Waits for an event per transaction, where the report prints them exactly enough.
     pub(in crate::findings) fn waits_per_transaction(&self, name: &str) -> Option<f64> {
         self.per_transaction.get(name).copied()
@@ -126,66 +143,74 @@ impl<'a> ReportFigures<'a> {
     }
 
     fn read(&mut self, table: &'a Table) {
-        for line in lines(table) {
-            match table.id.as_str() {
-                "wait_events" => {
-                    let sum = (line.number("waits"), line.number("total_us"));
-                    if let (Some(waits), Some(us)) = sum
-                        && waits > 0.0
-                    {
-                        let waits = EventWaits {
-                            waits,
-                            total_ms: us / 1e3,
-                            off: 0.0,
-                        };
-                        self.add(line.text("event"), waits);
-                    }
-                }
-                // Totals since the instance started, or of one interval.
-                "system_event" | "system_event_change" => {
-                    if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
-                        && waits > 0.0
-                    {
-                        let waits = EventWaits {
-                            waits,
-                            total_ms: us / 1e3,
-                            off: 0.0,
-                        };
-                        match table.id.as_str() {
-                            "system_event" => {
-                                self.events.insert(line.text("event"), waits);
-                            }
-                            _ => self.add(line.text("event"), waits),
-                        }
-                    }
-                }
-                "instance_activity" => {
-                    if let Some(total) = line.number("total") {
-                        self.statistics.insert(line.text("statistic"), total);
-                    }
-                }
-                "host_cpu" => {
-                    let idle = line.number("cpu_idle_pct").filter(|pct| *pct >= 0.0);
-                    self.idle_pct = match (self.idle_pct, idle) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
+        lines(table).for_each(|line| self.line(table.id.as_str(), &line));
+    }
+
+    /// Takes a line of a table with that id.
+    pub(super) fn line(&mut self, id: &str, line: &Line<'a>) {
+        match id {
+            "wait_events" => {
+                let sum = (line.number("waits"), line.number("total_us"));
+                if let (Some(waits), Some(us)) = sum
+                    && waits > 0.0
+                {
+                    let waits = EventWaits {
+                        waits,
+                        total_ms: us / 1e3,
+                        off: 0.0,
                     };
+                    self.add(line.text("event"), waits);
                 }
-                "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
-                id if EVENTS.contains(&id) => {
-                    let share = line.number("db_time_pct");
-                    if let Some(pct) = share.or_else(|| line.number("call_time_pct")) {
-                        self.db_time.insert(line.text("event"), pct);
-                    }
-                    if let Some(each) = per_transaction(&line) {
-                        self.per_transaction.insert(line.text("event"), each);
-                    }
-                    if let Some(waits) = waits_of(&line) {
-                        self.keep_finer(line.text("event"), waits);
-                    }
-                }
-                _ => {}
             }
+            // Totals since the instance started, or of one interval.
+            "system_event" | "system_event_change" => {
+                if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
+                    && waits > 0.0
+                {
+                    let waits = EventWaits {
+                        waits,
+                        total_ms: us / 1e3,
+                        off: 0.0,
+                    };
+                    match id {
+                        "system_event" => {
+                            self.events.insert(line.text("event"), waits);
+                        }
+                        _ => self.add(line.text("event"), waits),
+                    }
+                }
+            }
+            "instance_activity" => {
+                if let Some(total) = line.number("total") {
+                    self.statistics.insert(line.text("statistic"), total);
+                }
+            }
+            "sysstat_change" => {
+                if let Some(value) = line.number("value") {
+                    *self.statistics.entry(line.text("statistic")).or_default() += value;
+                }
+            }
+            "host_cpu" => {
+                let idle = line.number("cpu_idle_pct").filter(|pct| *pct >= 0.0);
+                self.idle_pct = match (self.idle_pct, idle) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
+            id if EVENTS.contains(&id) => {
+                let share = line.number("db_time_pct");
+                if let Some(pct) = share.or_else(|| line.number("call_time_pct")) {
+                    self.db_time.insert(line.text("event"), pct);
+                }
+                if let Some(each) = per_transaction(line) {
+                    self.per_transaction.insert(line.text("event"), each);
+                }
+                if let Some(waits) = waits_of(line) {
+                    self.keep_finer(line.text("event"), waits);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -225,8 +250,19 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
+    let intervals = intervals::of(tables);
+    let is_in = |table: &Table| {
+        let instance = Some(intervals::instance(table));
+        let mut of = intervals.iter().map(|each| each.interval);
+        of.any(|interval| interval.map(|(instance, _)| instance) == instance)
+    };
     for table in tables.0 {
-        if table.id == "system_event" && has_changes(&table.file) {
+        let is_split = match table.id.as_str() {
+            // Since the start, whose intervals are known.
+            "system_event" => has_changes(&table.file) || !intervals.is_empty(),
+            id => id.ends_with("_change") && is_in(table),
+        };
+        if is_split {
             continue;
         }
         let file = match table.id.as_str() {
@@ -234,14 +270,12 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             _ => table.file.as_str(),
         };
         let at = *places.entry(file).or_insert_with(|| {
-            out.push(ReportFigures {
-                file,
-                ..ReportFigures::default()
-            });
+            out.push(ReportFigures::of(file));
             out.len() - 1
         });
         out[at].read(table);
     }
+    out.extend(intervals);
     out.retain(ReportFigures::is_of_log);
     out
 }

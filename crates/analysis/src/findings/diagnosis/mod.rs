@@ -9,6 +9,7 @@ pub(super) mod device;
 pub(super) mod figures;
 mod hours;
 mod humps;
+mod intervals;
 pub mod kept;
 mod rates;
 mod risen;
@@ -152,7 +153,8 @@ fn db_time(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     let claim = match is_small {
         true => format!(
             "commits are {pct} % of DB time: they are not what makes this database slow, and the fastest log \
-             device gives back at most that"
+             device gives back at most that{}",
+            leading(report)
         ),
         false => format!("commits are {pct} % of DB time: a faster log gives back at most that"),
     };
@@ -162,6 +164,14 @@ fn db_time(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
             .limit(format!("under {} % of DB time", limit.value), limit)
             .advice_if(is_small),
     );
+}
+
+/// What has most of DB time, where that is not the commits.
+fn leading(report: &ReportFigures<'_>) -> String {
+    let most = report.shares().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.map_or_else(String::new, |(name, pct)| {
+        format!("; first comes {name} with {pct} %")
+    })
 }
 
 fn write_mean(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
@@ -315,7 +325,7 @@ fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
 }
 
 /// What times that gather at constants show.
-pub(super) fn gathered(times_ms: &[f64]) -> Option<(String, &'static str)> {
+pub(in crate::findings) fn gathered(times_ms: &[f64]) -> Option<(String, &'static str)> {
     let (at, n) = constants(times_ms)?;
     let at: Vec<String> = at
         .iter()

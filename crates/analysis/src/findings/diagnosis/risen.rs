@@ -5,7 +5,7 @@
 
 use super::super::evidence::view::lines;
 use super::figures::{EventWaits, ReportFigures};
-use super::{SYNC, WRITE};
+use super::{SYNC, WRITE, series};
 use crate::format::{count, latency};
 use measure::imported::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +31,12 @@ pub(super) fn in_series(
     reports: &[ReportFigures<'_>],
     places: [&dyn Fn(usize) -> bool; 2],
 ) -> String {
-    let by_file: BTreeMap<&str, &ReportFigures<'_>> =
-        reports.iter().map(|report| (report.file, report)).collect();
+    let is_other = |of: &str| !series::instance(table).ends_with(of);
+    let by_file: BTreeMap<&str, &ReportFigures<'_>> = reports
+        .iter()
+        .filter(|report| !report.interval.is_some_and(|(of, _)| is_other(of)))
+        .map(|report| (report.file, report))
+        .collect();
     let [slow, others] = places.map(|is_in| {
         let all = lines(table).enumerate().filter(|(at, _)| is_in(*at));
         let found = all.filter_map(|(_, line)| by_file.get(line.text("report")).copied());

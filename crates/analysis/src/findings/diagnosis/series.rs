@@ -9,6 +9,7 @@ use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
 use super::figures::{ReportFigures, reports};
+use super::intervals::moment;
 use super::{SYNC, WRITE, explained_by_writes, risen};
 use crate::format::{self, latency};
 use crate::stats::bootstrap::quantile;
@@ -26,6 +27,8 @@ use std::ops::Range;
 pub const REPORT_SERIES: &str = "report_series";
 /// Before the instance in a title.
 const TITLE: &str = "By time: ";
+/// What a series of differences is called whose listings do not name their instance.
+const LISTINGS: &str = "intervals between listings";
 /// Reports that are a series.
 const REPORTS_MIN: usize = 3;
 /// Reports on each side of a change.
@@ -94,17 +97,22 @@ pub fn tables(imported: &Imported) -> Vec<Table> {
         .map(|s| (s.file.as_str(), s))
         .collect();
     for report in reports(Tables(&imported.tables)) {
-        let Some(source) = by_file.get(report.file) else {
-            continue;
-        };
+        let source = by_file.get(report.file);
         let fact = |name: &str| {
-            let found = source.facts.iter().find(|(known, _)| known == name);
+            let mut facts = source.into_iter().flat_map(|source| &source.facts);
+            let found = facts.find(|(known, _)| known == name);
             found.map_or("", |(_, text)| text.as_str())
         };
-        let Some(begin) = moment(fact("Begin Snap")) else {
+        let (key, begin) = match report.interval {
+            Some((instance, from)) => (["", LISTINGS, instance, ""], from),
+            None => (
+                ["DB Id", "DB Name", "Instance", "Inst Num"].map(fact),
+                fact("Begin Snap"),
+            ),
+        };
+        let Some(begin) = moment(begin) else {
             continue;
         };
-        let key = ["DB Id", "DB Name", "Instance", "Inst Num"].map(fact);
         let of = all.entry(key).or_default();
         of.push(SeriesReport {
             begin,
@@ -120,22 +128,6 @@ pub fn tables(imported: &Imported) -> Vec<Table> {
         (of.len() >= REPORTS_MIN).then(|| table(key, &of))
     });
     series.collect()
-}
-
-/// `38483 27-Sep-20 11:00:13 65 1.7`: when a snapshot was taken.
-fn moment(snap: &str) -> Option<DateTime> {
-    let words: Vec<&str> = snap.split_whitespace().collect();
-    let pairs = words.windows(2).map(|pair| pair.join(" "));
-    let forms = [
-        "%d-%b-%y %H:%M:%S",
-        "%d-%b-%Y %H:%M:%S",
-        "%Y-%m-%d %H:%M:%S",
-    ];
-    pairs.into_iter().find_map(|text| {
-        forms
-            .iter()
-            .find_map(|form| DateTime::strptime(form, &text).ok())
-    })
 }
 
 fn table([id, name, instance, number]: [&str; 4], of: &[SeriesReport<'_>]) -> Table {
@@ -168,7 +160,8 @@ fn table([id, name, instance, number]: [&str; 4], of: &[SeriesReport<'_>]) -> Ta
     let origins = of.iter().zip(&rows).map(origin).collect();
     let named = if name.is_empty() { id } else { name };
     let which = match instance {
-        "" => format!("{named} {number}"),
+        _ if name == LISTINGS => format!("{name} {instance}").trim_end().to_owned(),
+        "" => format!("{named} {number}").trim_end().to_owned(),
         instance => instance.to_owned(),
     };
     Table {
@@ -378,8 +371,13 @@ fn unchanged(table: &Table) -> Note {
         )
     });
     let claim = format!(
-        "{} reports by time show no lasting change{range} ({})",
+        "{} {} by time show no lasting change{range} ({})",
         table.rows.len(),
+        if instance(table).contains(LISTINGS) {
+            "intervals"
+        } else {
+            "reports"
+        },
         instance(table)
     );
     Note::of(&catalogue::DIAGNOSIS_CHANGE, Info, claim).no_advice()
