@@ -19,6 +19,9 @@ use measure::words;
 /// Part of a figure by which it has to differ where no interval is known.
 const ALIKE: f64 = 0.05;
 
+/// Times as much redo that explains longer log writes.
+const MORE_REDO: f64 = 2.0;
+
 /// What two sets of evidence show of the same thing.
 fn before_after(c: &Comparison) -> Vec<BeforeAfter> {
     let rows = c.tables.iter().filter(|t| t.id == BEFORE_AFTER);
@@ -84,7 +87,20 @@ pub(super) fn changed(c: &Comparison) -> Option<AccountAnswer> {
     let changed = sync.filter(|d| moved(d) && d.metric.starts_with("log_file_sync"));
     let both = changed.and_then(ends).zip(write.and_then(ends));
     let cause = both.and_then(|(sync, write)| explained_by_writes(sync, write));
-    let parts: Vec<String> = [sync, write, rate]
+    let redo = of("redo_data_mbps").filter(|d| moved(d));
+    let is_more = |d: &&Difference| d.ratio.is_some_and(|ratio| ratio > MORE_REDO);
+    let slower = write.is_some_and(|d| moved(d) && d.ratio > Some(1.0));
+    let cause = match redo.filter(is_more).filter(|_| slower) {
+        Some(d) => {
+            let times = d.ratio.map_or_else(String::new, words::change);
+            Some(format!(
+                "there is more redo ({times}) and each log write has more of it, so look at what makes the \
+                 redo before the device"
+            ))
+        }
+        None => cause.map(str::to_owned),
+    };
+    let parts: Vec<String> = [sync, write, rate, redo]
         .into_iter()
         .flatten()
         .map(phrase)
@@ -103,12 +119,7 @@ pub(super) fn changed(c: &Comparison) -> Option<AccountAnswer> {
             (true, true) => Weight::Caution,
             (true, false) => Weight::Good,
         },
-        why: cause
-            .map(str::to_owned)
-            .into_iter()
-            .chain(diagnoses)
-            .chain(decided)
-            .collect(),
+        why: cause.into_iter().chain(diagnoses).chain(decided).collect(),
         ..AccountAnswer::default()
     })
 }

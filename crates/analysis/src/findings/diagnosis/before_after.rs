@@ -6,7 +6,7 @@
 
 use super::super::evidence::view::Tables;
 use super::super::production::waits as production;
-use super::device;
+use super::device::{self, RateAndWait};
 use crate::format::{count, digits, latency};
 use crate::thresholds::Thresholds;
 use measure::imported::Imported;
@@ -91,31 +91,44 @@ fn histograms(before: &Imported, after: &Imported) -> Vec<BeforeAfter> {
     pairs.collect()
 }
 
-/// Devices that both listings of iostat have, the one that changed most first.
+/// Devices that both listings of iostat have, the one that changed most first; of each its flushes,
+/// which a commit waits for, or its writes, whichever changed more, before the others.
 fn devices(before: &Imported, after: &Imported) -> Vec<BeforeAfter> {
     let (names, others) = (device::devices(before), device::devices(after));
     let pairs = names.intersection(&others).filter_map(|name| {
         let (was, is) = (
-            device::writes_of(before, name)?,
-            device::writes_of(after, name)?,
+            device::requests_of(before, name),
+            device::requests_of(after, name),
         );
-        let words = |(rate, wait): (f64, f64)| {
-            format!(
-                "{} per write at {} writes/s",
-                latency(wait * 1e6),
-                digits(rate)
-            )
+        let kinds = ["write", "flush"].into_iter().zip(was.into_iter().zip(is));
+        let mut kinds: Vec<(f64, &str, [RateAndWait; 2])> = kinds
+            .filter_map(|(kind, (was, is))| Some((is?.1 / was?.1, kind, [was?, is?])))
+            .filter(|(ratio, ..)| ratio.is_finite() && *ratio > 0.0)
+            .collect();
+        kinds.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()));
+        let side = |at: usize| -> String {
+            let of = |(_, kind, sides): &(f64, &str, [RateAndWait; 2])| {
+                let (rate, wait) = sides[at];
+                let wait = latency(wait * 1e6);
+                format!("{wait} per {kind} at {} a second", digits(rate))
+            };
+            kinds.iter().map(of).collect::<Vec<_>>().join(", ")
         };
-        let ratio = is.1 / was.1;
+        let (ratio, kind, _) = *kinds.first()?;
+        let of = if kinds.len() > 1 {
+            format!("{kind}: ")
+        } else {
+            String::new()
+        };
         let pair = BeforeAfter {
             what: format!("device {name}"),
-            before: words(was),
-            after: words(is),
-            change: words::change(ratio),
+            before: side(0),
+            after: side(1),
+            change: format!("{of}{}", words::change(ratio)),
         };
         Some((ratio, pair))
     });
-    let mut pairs: Vec<(f64, BeforeAfter)> = pairs.filter(|(ratio, _)| ratio.is_finite()).collect();
+    let mut pairs: Vec<(f64, BeforeAfter)> = pairs.collect();
     pairs.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()));
     pairs.into_iter().map(|(_, pair)| pair).collect()
 }

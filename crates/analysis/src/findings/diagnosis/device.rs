@@ -65,14 +65,25 @@ impl WriteWaits {
     }
 }
 
-/// Mean writes per second of a device, and how many ms one waits, by the intervals that have some.
-pub(super) fn writes_of(imported: &Imported, device: &str) -> Option<(f64, f64)> {
+/// Mean requests of a kind per second of a device, and how many ms one waits, by the intervals that
+/// have some.
+pub(super) type RateAndWait = (f64, f64);
+
+/// The writes and the flushes of a device.
+pub(super) fn requests_of(imported: &Imported, device: &str) -> [Option<RateAndWait>; 2] {
     let tables = imported.tables.iter();
     let tables = tables.filter(|t| TABLES.contains(&t.id.as_str()));
-    let of_it = |line: &Line<'_>| is_sample(line, device);
-    let waits = WriteWaits::of(tables.flat_map(lines).filter(of_it));
-    let rates: Vec<f64> = waits.0.iter().map(|(rate, _)| *rate).collect();
-    mean(&rates).zip(waits.mean_ms())
+    let all: Vec<Line<'_>> = tables
+        .flat_map(lines)
+        .filter(|line| is_sample(line, device))
+        .collect();
+    let flush = |l: &Line<'_>| Some((l.number("flushes_per_s")?, l.number("flush_await_ms")?));
+    let flushes = all.iter().filter_map(flush);
+    let flushes = WriteWaits(flushes.filter(|(rate, _)| *rate > 0.0).collect());
+    [WriteWaits::of(all.into_iter()), flushes].map(|waits| {
+        let rates: Vec<f64> = waits.0.iter().map(|(rate, _)| *rate).collect();
+        mean(&rates).zip(waits.mean_ms())
+    })
 }
 
 /// Whether a line is an interval of a device.

@@ -49,6 +49,8 @@ pub(in crate::findings) struct ReportFigures<'a> {
     per_transaction: BTreeMap<&'a str, f64>,
     /// Idle processors in percent, the lowest of its tables.
     pub(in crate::findings) idle_pct: Option<f64>,
+    /// The instance, where a listing has several.
+    pub(in crate::findings) instance: Option<f64>,
     /// Seconds between its snapshots.
     pub(in crate::findings) window_s: Option<f64>,
     /// Where it is an interval between two listings of views: the instance, and the name of the
@@ -140,10 +142,6 @@ impl<'a> ReportFigures<'a> {
         let sum = self.events.entry(name).or_insert(none);
         sum.waits += waits.waits;
         sum.total_ms += waits.total_ms;
-    }
-
-    fn read(&mut self, table: &'a Table) {
-        lines(table).for_each(|line| self.line(table.id.as_str(), &line));
     }
 
     /// Takes a line of a table with that id.
@@ -244,11 +242,26 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
     })
 }
 
+/// The lines of a table, apart for each instance where it lists several.
+fn by_instance(table: &Table) -> BTreeMap<Option<u64>, Vec<Line<'_>>> {
+    let of = |line: &Line<'_>| line.number("instance").map(|number| number as u64);
+    let is_several = table.id == "system_event" && {
+        let first = lines(table).find_map(|line| of(&line));
+        lines(table).any(|line| of(&line).is_some() && of(&line) != first)
+    };
+    let mut out: BTreeMap<Option<u64>, Vec<Line<'_>>> = BTreeMap::new();
+    for line in lines(table) {
+        let instance = of(&line).filter(|_| is_several);
+        out.entry(instance).or_default().push(line);
+    }
+    out
+}
+
 /// The figures of each report; those of traces are of one set, because the log writer and the
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, Option<u64>), usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     let intervals = intervals::of(tables);
     let is_in = |table: &Table| {
@@ -269,11 +282,15 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             "wait_events" => "",
             _ => table.file.as_str(),
         };
-        let at = *places.entry(file).or_insert_with(|| {
-            out.push(ReportFigures::of(file));
-            out.len() - 1
-        });
-        out[at].read(table);
+        for (instance, of) in by_instance(table) {
+            let at = *places.entry((file, instance)).or_insert_with(|| {
+                let mut figures = ReportFigures::of(file);
+                figures.instance = instance.map(|number| number as f64);
+                out.push(figures);
+                out.len() - 1
+            });
+            of.iter().for_each(|line| out[at].line(&table.id, line));
+        }
     }
     out.extend(intervals);
     out.retain(ReportFigures::is_of_log);

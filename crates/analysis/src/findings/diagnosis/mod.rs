@@ -137,9 +137,10 @@ pub(crate) fn explained_by_writes(sync: [f64; 2], write: [f64; 2]) -> Option<&'s
 
 /// A claim with the file that it is about.
 fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
-    match report.file {
-        "" => claim,
-        file => format!("{claim} ({file})"),
+    match (report.file, report.instance) {
+        ("", _) => claim,
+        (file, None) => format!("{claim} ({file})"),
+        (file, Some(number)) => format!("{claim} ({file}, instance {number})"),
     }
 }
 
@@ -304,7 +305,9 @@ fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
 fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
     /// Times from which they gather, and the part of them that has to.
     const TIMES_MIN: usize = 6;
-    const SHARE: f64 = 0.8;
+    const SHARE: f64 = 0.7;
+    /// A single time is no constant.
+    const GROUP_MIN: usize = 2;
     /// Part by which times at one constant differ.
     const WIDTH: f64 = 0.01;
     let mut left = times_ms.to_vec();
@@ -314,6 +317,9 @@ fn constants(times_ms: &[f64]) -> Option<(Vec<f64>, usize)> {
         let until = |from: usize| left.partition_point(|ms| *ms <= left[from] * (1.0 + WIDTH));
         let from = (0..left.len()).max_by_key(|from| until(*from) - from)?;
         let end = until(from);
+        if end - from < GROUP_MIN {
+            break;
+        }
         let most: Vec<f64> = left.drain(from..end).collect();
         at.push(*most.get(most.len() / 2)?);
         gathered += most.len();
