@@ -40,6 +40,8 @@ impl EventWaits {
 pub(in crate::findings) struct ReportFigures<'a> {
     /// The file; empty where it joins several.
     pub(in crate::findings) file: &'a str,
+    /// The instance, where the file has figures of several; else empty.
+    pub(in crate::findings) instance: String,
     events: BTreeMap<&'a str, EventWaits>,
     statistics: BTreeMap<&'a str, f64>,
     /// Shares of DB time in percent; Statspack has them of call time, which is the same sum.
@@ -125,67 +127,65 @@ impl<'a> ReportFigures<'a> {
         sum.total_ms += waits.total_ms;
     }
 
-    fn read(&mut self, table: &'a Table) {
-        for line in lines(table) {
-            match table.id.as_str() {
-                "wait_events" => {
-                    let sum = (line.number("waits"), line.number("total_us"));
-                    if let (Some(waits), Some(us)) = sum
-                        && waits > 0.0
-                    {
-                        let waits = EventWaits {
-                            waits,
-                            total_ms: us / 1e3,
-                            off: 0.0,
-                        };
-                        self.add(line.text("event"), waits);
-                    }
-                }
-                // Totals since the instance started, or of one interval.
-                "system_event" | "system_event_change" => {
-                    if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
-                        && waits > 0.0
-                    {
-                        let waits = EventWaits {
-                            waits,
-                            total_ms: us / 1e3,
-                            off: 0.0,
-                        };
-                        match table.id.as_str() {
-                            "system_event" => {
-                                self.events.insert(line.text("event"), waits);
-                            }
-                            _ => self.add(line.text("event"), waits),
-                        }
-                    }
-                }
-                "instance_activity" => {
-                    if let Some(total) = line.number("total") {
-                        self.statistics.insert(line.text("statistic"), total);
-                    }
-                }
-                "host_cpu" => {
-                    let idle = line.number("cpu_idle_pct").filter(|pct| *pct >= 0.0);
-                    self.idle_pct = match (self.idle_pct, idle) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
+    fn read(&mut self, table: &'a Table, line: &Line<'a>) {
+        match table.id.as_str() {
+            "wait_events" => {
+                let sum = (line.number("waits"), line.number("total_us"));
+                if let (Some(waits), Some(us)) = sum
+                    && waits > 0.0
+                {
+                    let waits = EventWaits {
+                        waits,
+                        total_ms: us / 1e3,
+                        off: 0.0,
                     };
+                    self.add(line.text("event"), waits);
                 }
-                "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
-                id if EVENTS.contains(&id) => {
-                    let share = line.number("db_time_pct");
-                    if let Some(pct) = share.or_else(|| line.number("call_time_pct")) {
-                        self.db_time.insert(line.text("event"), pct);
-                    }
-                    if let Some(each) = per_transaction(&line) {
-                        self.per_transaction.insert(line.text("event"), each);
-                    }
-                    if let Some(waits) = waits_of(&line) {
-                        self.keep_finer(line.text("event"), waits);
-                    }
-                }
-                _ => {}
             }
+            // Totals since the instance started, or of one interval.
+            "system_event" | "system_event_change" => {
+                if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
+                    && waits > 0.0
+                {
+                    let waits = EventWaits {
+                        waits,
+                        total_ms: us / 1e3,
+                        off: 0.0,
+                    };
+                    match table.id.as_str() {
+                        "system_event" => {
+                            self.events.insert(line.text("event"), waits);
+                        }
+                        _ => self.add(line.text("event"), waits),
+                    }
+                }
+            }
+            "instance_activity" => {
+                if let Some(total) = line.number("total") {
+                    self.statistics.insert(line.text("statistic"), total);
+                }
+            }
+            "host_cpu" => {
+                let idle = line.number("cpu_idle_pct").filter(|pct| *pct >= 0.0);
+                self.idle_pct = match (self.idle_pct, idle) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
+            id if EVENTS.contains(&id) => {
+                let share = line.number("db_time_pct");
+                if let Some(pct) = share.or_else(|| line.number("call_time_pct")) {
+                    self.db_time.insert(line.text("event"), pct);
+                }
+                if let Some(each) = per_transaction(line) {
+                    self.per_transaction.insert(line.text("event"), each);
+                }
+                if let Some(waits) = waits_of(line) {
+                    self.keep_finer(line.text("event"), waits);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -219,11 +219,36 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
     })
 }
 
+/// The instance that a table of wait events, or a line of a listing of all instances, is of.
+fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
+    match table.id.as_str() {
+        "system_event" if of_several => line
+            .number("instance")
+            .map_or_else(String::new, |number| format!("instance {number}")),
+        id if EVENTS.contains(&id) => {
+            let label = table
+                .title
+                .rsplit_once(" (")
+                .and_then(|(_, l)| l.strip_suffix(')'));
+            let label = label.filter(|label| label.starts_with("instance "));
+            label.unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether a listing has lines of several instances.
+fn is_of_several(table: &Table) -> bool {
+    let mut numbers = lines(table).filter_map(|line| line.number("instance"));
+    let first = numbers.next();
+    numbers.any(|number| Some(number) != first)
+}
+
 /// The figures of each report; those of traces are of one set, because the log writer and the
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     for table in tables.0 {
         if table.id == "system_event" && has_changes(&table.file) {
@@ -233,14 +258,19 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             "wait_events" => "",
             _ => table.file.as_str(),
         };
-        let at = *places.entry(file).or_insert_with(|| {
-            out.push(ReportFigures {
-                file,
-                ..ReportFigures::default()
+        let of_several = is_of_several(table);
+        for line in lines(table) {
+            let instance = instance_of(table, &line, of_several);
+            let at = *places.entry((file, instance.clone())).or_insert_with(|| {
+                out.push(ReportFigures {
+                    file,
+                    instance,
+                    ..ReportFigures::default()
+                });
+                out.len() - 1
             });
-            out.len() - 1
-        });
-        out[at].read(table);
+            out[at].read(table, &line);
+        }
     }
     out.retain(ReportFigures::is_of_log);
     out
