@@ -85,6 +85,12 @@ impl CounterListing {
         });
     }
 
+    /// Moves the places of its counters.
+    pub(crate) fn move_places(&mut self, move_it: &dyn Fn(&mut TextSpan)) {
+        let counters = self.lines.values_mut().flat_map(BTreeMap::values_mut);
+        counters.filter_map(|c| c.span.as_mut()).for_each(move_it);
+    }
+
     /// Whether something of that name was listed.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {

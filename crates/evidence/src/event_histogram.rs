@@ -40,6 +40,11 @@ const NAME_MAX: usize = 200;
 
 /// Whether the head of a file is such a listing.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
+    is_headed(head) || is_bare(head)
+}
+
+/// Whether it has the query or the headings of one.
+pub(super) fn is_headed(head: &Head<'_>) -> bool {
     let is_heading = |l: &[u8]| columns(l, None).is_some();
     // The first heading of rows that take several lines.
     let is_part = |l: &[u8]| {
@@ -50,7 +55,6 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
     let is_query = |l: &[u8]| VIEW.is_in(l);
     head.lines()
         .any(|l| is_heading(l) || is_query(l) || is_part(l))
-        || is_bare(head)
 }
 
 /// At least three lines of two numbers, the first of them doubling, and nothing else.

@@ -3,6 +3,7 @@
 use super::counters::CounterListing;
 use super::snapshots::Snapshot;
 use measure::imported::{Series, Table};
+use measure::origin::{CellOrigin, OriginInput, TextSpan};
 use measure::run::Row;
 
 /// What the files of an import gave so far.
@@ -45,6 +46,30 @@ impl Gathered {
             counters: self.counters.len(),
             yielded: self.yielded,
         }
+    }
+
+    /// Moves the places that were added since.
+    pub(super) fn move_places(&mut self, since: GatheredMark, move_it: &dyn Fn(&mut TextSpan)) {
+        let tables = self.tables.iter_mut().skip(since.tables);
+        let cells = tables
+            .flat_map(|t| &mut t.origins)
+            .flat_map(|o| &mut o.cells);
+        cells.for_each(|cell| match cell {
+            CellOrigin::Given => {}
+            CellOrigin::Read(span) => move_it(span),
+            CellOrigin::Scaled(scaled) => move_it(&mut scaled.span),
+            CellOrigin::Derived(derived) => {
+                for input in &mut derived.inputs {
+                    if let OriginInput::Span(span) = input {
+                        move_it(span);
+                    }
+                }
+            }
+        });
+        let snapshots = self.snapshots.iter_mut().skip(since.snapshots);
+        snapshots.for_each(|s| s.move_places(move_it));
+        let counters = self.counters.iter_mut().skip(since.counters);
+        counters.for_each(|c| c.move_places(move_it));
     }
 
     /// Takes back what was added since: its file is not of the kind that was asked for.

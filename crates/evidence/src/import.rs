@@ -5,12 +5,14 @@
 //! [`Options::kind`]; diagnostics are bounded, and those that were not kept are counted.
 
 use crate::notes::quote;
+use crate::prefixes::CutPrefixes;
 use crate::readers::KindReader;
 use crate::{
     Gathered, ImportRefusal, Kind, Notes, Options, Sink, counters, kind, regions, sink, snapshots,
     tables, text, trace,
 };
 use measure::imported::{Diagnostic, Imported, Severity, Source};
+use measure::origin::TextSpan;
 use measure::run::Row;
 
 /// Bytes of a file that its kind is recognised from.
@@ -147,6 +149,8 @@ pub struct Reading {
     /// Text before the kind is known.
     head: Vec<u8>,
     reader: Option<KindReader>,
+    /// Cuts off what another program put before each line, and an example of that.
+    prefixes: Option<(CutPrefixes, String)>,
     sink: Sink,
 }
 
@@ -165,6 +169,7 @@ impl Reading {
             decoder: text::Decoder::default(),
             head: Vec::new(),
             reader: None,
+            prefixes: None,
             sink: Sink {
                 notes: Notes::new(file),
                 samples: sink::Samples::of(options.samples_of.as_deref()),
@@ -180,7 +185,10 @@ impl Reading {
         let text = self.decoder.decode(bytes);
         self.source.bytes += bytes.len() as u64;
         if let Some(reader) = &mut self.reader {
-            reader.feed(&text, &mut self.sink);
+            match &mut self.prefixes {
+                Some((prefixes, _)) => reader.feed(&prefixes.feed(&text), &mut self.sink),
+                None => reader.feed(&text, &mut self.sink),
+            }
             return Ok(());
         }
         self.head.extend_from_slice(&text);
@@ -194,7 +202,8 @@ impl Reading {
     /// anywhere ([`trace::scan`]) and absorbed in order ([`Reading::absorb`]) instead of fed.
     #[must_use]
     pub fn is_scannable(&self) -> bool {
-        matches!(self.reader, Some(KindReader::OracleTrace(_))) && !self.decoder.is_utf16()
+        let is_trace = matches!(self.reader, Some(KindReader::OracleTrace(_)));
+        is_trace && !self.decoder.is_utf16() && self.prefixes.is_none()
     }
 
     /// Cuts the next bytes of a scannable file into a block of whole lines.
@@ -234,29 +243,56 @@ impl Reading {
                 return Err(ImportRefusal::Empty { file: file.clone() });
             }
             Some(kind) => kind,
-            None => kind::recognise(file, head)?,
+            None => {
+                let found = kind::recognise_whole(file, head)?;
+                if !found.prefixes.is_empty() {
+                    let cut = CutPrefixes::new(found.prefixes);
+                    self.prefixes = Some((cut, found.example));
+                }
+                found.kind
+            }
         };
         self.source.kind = kind.name().to_owned();
-        let is_open = self.options.kind.is_none();
-        let is_page = is_open && is_whole && kind == Kind::OracleTrace && kind::is_page(head);
+        let head = std::mem::take(&mut self.head);
+        let head = match &mut self.prefixes {
+            Some((prefixes, _)) => prefixes.feed(&head),
+            None => head,
+        };
+        let is_open = self.options.kind.is_none() && self.prefixes.is_none();
+        let is_page = is_open && is_whole && kind == Kind::OracleTrace && kind::is_page(&head);
         let mut reader = if is_page {
             KindReader::of_page(&self.options, file)
         } else {
             KindReader::new(kind, &self.options, file)
         };
-        let head = std::mem::take(&mut self.head);
         reader.feed(&head, &mut self.sink);
         self.reader = Some(reader);
         Ok(())
     }
 
+    /// Feeds what is left at the end.
+    fn feed_last(&mut self, text: &[u8]) {
+        let Some(reader) = &mut self.reader else {
+            return;
+        };
+        match &mut self.prefixes {
+            Some((prefixes, _)) => {
+                let mut last = prefixes.feed(text);
+                last.extend(prefixes.end());
+                reader.feed(&last, &mut self.sink);
+            }
+            None => reader.feed(text, &mut self.sink),
+        }
+    }
+
     fn end(&mut self, out: &mut Gathered) -> Result<(), ImportRefusal> {
         let rest = self.decoder.end();
         match &mut self.reader {
-            Some(reader) => reader.feed(&rest, &mut self.sink),
+            Some(_) => self.feed_last(&rest),
             None => {
                 self.head.extend_from_slice(&rest);
                 self.choose(true)?;
+                self.feed_last(&[]);
             }
         }
         if self.decoder.is_utf16() {
@@ -267,11 +303,17 @@ impl Reading {
         }
         let reader = self.reader.take().expect("chosen above");
         let kind = reader.kind();
-        let before = out.yielded;
+        let (before, mark) = (out.yielded, out.mark());
         let given = (out.tables.len(), out.snapshots.len());
         let is_page = matches!(reader, KindReader::Page(_));
         let ended = reader.end(&mut self.sink, out);
         self.source.lines = ended.lines;
+        if let Some((prefixes, example)) = &self.prefixes {
+            let place = |span: &mut TextSpan| prefixes.place(span);
+            out.move_places(mark, &place);
+            self.sink.notes.move_places(&place);
+            prefixes.say(example, kind.name(), &mut self.sink.notes);
+        }
         let tables = out.tables.get(given.0..).unwrap_or_default();
         let snapshots = out.snapshots.get(given.1..).unwrap_or_default();
         let by_lines = (kind.is_by_lines() && !is_page).then(|| kind.name());

@@ -6,10 +6,11 @@
 use super::head::Head;
 use super::notes::quote;
 use super::options::Kind;
+use super::prefixes::LinePrefix;
 use super::refusal::ImportRefusal;
 use super::{
     awr, blanks, count_elapsed, event_histogram, fio_log, hlog, json_reader, listing, look_alike,
-    miner, pgbench_log, stamps, tools, trace,
+    miner, pgbench_log, prefixes, tools, trace,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -259,11 +260,36 @@ pub fn names() -> String {
     names.join(", ")
 }
 
+/// What a file is, by its head.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RecognisedKind {
+    pub(super) kind: Kind,
+    /// What another program put before each of its lines.
+    pub(super) prefixes: Vec<LinePrefix>,
+    /// The first of these.
+    pub(super) example: String,
+}
+
+impl RecognisedKind {
+    fn plain(kind: Kind) -> RecognisedKind {
+        RecognisedKind {
+            kind,
+            prefixes: Vec::new(),
+            example: String::new(),
+        }
+    }
+}
+
 /// The kind of a file by its head.
 ///
 /// # Errors
 /// A file of another database, or one that no kind fits.
 pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
+    recognise_whole(file, head).map(|found| found.kind)
+}
+
+/// The kind of a file by its head, and what is before each of its lines.
+pub(super) fn recognise_whole(file: &str, head: &[u8]) -> Result<RecognisedKind, ImportRefusal> {
     let plain = blanks::plain(head);
     let head = Head { bytes: &plain };
     if let Some(what) = look_alike::of(&head) {
@@ -280,16 +306,19 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     }
     // Its histograms may begin behind the head.
     if miner::recognise(&head) {
-        return Ok(Kind::EventHistogram);
+        return Ok(RecognisedKind::plain(Kind::EventHistogram));
     }
     if let Some(found) = look_alike::json(&head) {
         return Err(not_read(found));
     }
-    if let Some(refusal) = prefixed(file, &head) {
-        return Err(refusal);
+    if let Some(found) = prefixed(file, &head, true) {
+        return found;
     }
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
-        return Ok(spec.kind);
+        return Ok(RecognisedKind::plain(spec.kind));
+    }
+    if let Some(found) = prefixed(file, &head, false) {
+        return found;
     }
     if let Some(found) = tools::named(&head) {
         return Err(not_read(found));
@@ -315,24 +344,54 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     })
 }
 
-/// Why a file is refused of which each line begins with what another program put there, and that is
-/// of a kind behind it.
-fn prefixed(file: &str, head: &Head<'_>) -> Option<ImportRefusal> {
-    let found = stamps::of(head)?;
-    let rest = Head { bytes: &found.rest };
-    // Numbers behind a stamp may be anything, and etcd's lines have stamps of their own.
-    let is_open = |kind| {
-        let numbers = matches!(kind, Kind::CountElapsed | Kind::PgbenchLog | Kind::FioLog);
-        !numbers && !matches!(kind, Kind::EventHistogram | Kind::EtcdLog)
-    };
-    let spec = KINDS.iter().find(|s| (s.is)(&rest))?;
-    is_open(spec.kind).then(|| ImportRefusal::Prefixed {
+/// What a file is of which each line begins with what another program put there, if it is of a kind
+/// behind that. Where that is doubtful it is refused with the command that cuts it off.
+fn prefixed(
+    file: &str,
+    head: &Head<'_>,
+    is_plain: bool,
+) -> Option<Result<RecognisedKind, ImportRefusal>> {
+    let found = prefixes::find(head, is_plain, &|rest, prefixes| {
+        kind_behind(rest, prefixes)
+    })?;
+    let (kind, is_one) = found.behind;
+    if is_one && found.prefixes.iter().all(LinePrefix::is_of_one) {
+        return Some(Ok(RecognisedKind {
+            kind,
+            example: quote(found.example.as_bytes()),
+            prefixes: found.prefixes,
+        }));
+    }
+    Some(Err(ImportRefusal::Prefixed {
         file: file.to_owned(),
-        what: found.what,
+        what: found.prefixes.first()?.what(),
         example: quote(found.example.as_bytes()),
         how: found.how,
-        kind: spec.kind,
-    })
+        kind,
+    }))
+}
+
+/// The kind of what is behind prefixes, and whether it is one: listings in lines are read together.
+fn kind_behind(rest: &Head<'_>, prefixes: &[LinePrefix]) -> Option<(Kind, bool)> {
+    let is_stamped = prefixes.contains(&LinePrefix::Stamp);
+    // Numbers behind a stamp may be anything, and etcd's lines have stamps of their own.
+    let is_open = |kind| match kind {
+        Kind::CountElapsed | Kind::PgbenchLog | Kind::FioLog => false,
+        Kind::EventHistogram => event_histogram::is_headed(rest),
+        Kind::EtcdLog => !is_stamped,
+        _ => true,
+    };
+    let mut kinds = KINDS.iter().filter(|s| (s.is)(rest)).map(|s| s.kind);
+    let kind = kinds.next().filter(|kind| is_open(*kind))?;
+    let is_apart = |kind: Kind| {
+        let apart = [Kind::AwrHtml, Kind::IostatJson, Kind::FioJson];
+        kind.is_by_lines() || apart.contains(&kind)
+    };
+    let is_one = match is_apart(kind) {
+        true => kinds.next().is_none(),
+        false => !kinds.any(is_apart),
+    };
+    Some((kind, is_one))
 }
 
 /// Whether a file that is known from its beginning to its end is a page that quotes lines of a

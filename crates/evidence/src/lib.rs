@@ -40,6 +40,7 @@ mod number;
 mod options;
 pub mod origin;
 mod pgbench_log;
+mod prefixes;
 mod published;
 mod quick;
 mod readers;

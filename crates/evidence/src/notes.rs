@@ -2,6 +2,7 @@
 
 use super::regions::LineMarks;
 use measure::imported::{Diagnostic, Severity};
+use measure::origin::TextSpan;
 use std::collections::BTreeMap;
 
 /// Diagnostics of one id that are kept one by one; the last of them stands for all after it.
@@ -94,6 +95,22 @@ impl Notes {
             .and_then(|(_, last)| self.kept.get_mut(*last));
         if let Some(stands) = last {
             stands.count += count.saturating_sub(1);
+        }
+    }
+
+    /// Moves the places of those that have one.
+    pub(crate) fn move_places(&mut self, move_it: &dyn Fn(&mut TextSpan)) {
+        for found in &mut self.kept {
+            let number = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
+            if let (Some(line), Some(column)) = (number(found.line), number(found.column)) {
+                let mut span = TextSpan {
+                    line,
+                    column,
+                    length: 1,
+                };
+                move_it(&mut span);
+                found.column = Some(u64::from(span.column));
+            }
         }
     }
 

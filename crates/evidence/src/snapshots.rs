@@ -76,6 +76,19 @@ impl Snapshot {
         spans.map(|s| u64::from(s.line))
     }
 
+    /// Moves the places of its buckets.
+    pub(crate) fn move_places(&mut self, move_it: &dyn Fn(&mut TextSpan)) {
+        for bucket in self.events.values_mut().flat_map(BTreeMap::values_mut) {
+            let own = [
+                &mut bucket.label_span,
+                &mut bucket.count_span,
+                &mut bucket.event_span,
+            ];
+            let spans = own.into_iter().chain(&mut bucket.name_spans);
+            spans.flatten().for_each(move_it);
+        }
+    }
+
     /// The count of a bucket, if it was listed.
     #[must_use]
     pub fn count(&self, event: &str, bound_ns: u64) -> Option<u64> {

@@ -1,92 +1,12 @@
-//! What another program put before each line: a time stamp (`ts`, `grabserial`, a journal, a
-//! shell), a file (`grep`), the mark of a quoted mail. What is behind it begins in another column
-//! than its reader expects.
+//! What a line begins with where another program put it there: a time stamp (`ts`, `grabserial`, a
+//! journal, a shell), a file or a number of a line (`grep`, `cat -n`), the mark of a quoted mail.
+//! [`super::prefixes`] finds and cuts them.
 
-use super::head::Head;
+use super::number::leading_u64;
 
-/// Lines of the head that are looked at.
-const LINES_MAX: usize = 60;
-/// Lines that have to be there.
-const LINES_MIN: usize = 3;
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
-
-/// What is before the lines of a file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct LinePrefix {
-    /// What it is.
-    pub(super) what: &'static str,
-    /// The first one.
-    pub(super) example: String,
-    /// The command that cuts it off, in brackets; empty where no single one does.
-    pub(super) how: String,
-    /// The head without them.
-    pub(super) rest: Vec<u8>,
-}
-
-/// What programs put before lines: its name, how many bytes of a line it is, the command that cuts
-/// it off, where that is always the same, and how many of ten lines have to begin so.
-type PrefixKind = (&'static str, fn(&str) -> Option<usize>, &'static str, usize);
-
-const PREFIXES: [PrefixKind; 3] = [
-    ("a time stamp", length, "", 9),
-    (
-        "a file and a line of it, as grep -H and -n print them",
-        grepped,
-        " (`grep -h` prints none, `sed -E 's/^[^:]*:([0-9]+:)?//'` removes it)",
-        9,
-    ),
-    (
-        "the mark of a quoted mail",
-        quoted,
-        " (`sed -E 's/^(> ?)+//'`)",
-        // Who wrote and who answers is around it.
-        5,
-    ),
-];
-
-/// The prefixes of a head whose lines have one each, nearly all of them, because output of other
-/// programs may be between them.
-pub(super) fn of(head: &Head<'_>) -> Option<LinePrefix> {
-    PREFIXES.iter().find_map(|kind| of_kind(head, *kind))
-}
-
-fn of_kind(head: &Head<'_>, (what, length, how, of_ten): PrefixKind) -> Option<LinePrefix> {
-    let mut example = None;
-    let (mut rest, mut widths) = (Vec::new(), Vec::new());
-    let (mut lines, mut stamped) = (0, 0);
-    for line in head.lines().filter(|l| !l.trim_ascii().is_empty()) {
-        let text = String::from_utf8_lossy(line);
-        let length = length(&text);
-        if lines < LINES_MAX {
-            lines += 1;
-            stamped += usize::from(length.is_some());
-            widths.extend(length);
-        }
-        if let Some(length) = length {
-            let stamp = || text.get(..length).unwrap_or_default().trim().to_owned();
-            example.get_or_insert_with(stamp);
-        }
-        rest.extend_from_slice(
-            text.get(length.unwrap_or(0)..)
-                .unwrap_or_default()
-                .as_bytes(),
-        );
-        rest.push(b'\n');
-    }
-    widths.dedup();
-    let how = match widths.as_slice() {
-        [width] if how.is_empty() => format!(" (`cut -c{}-`)", width + 1),
-        _ => how.to_owned(),
-    };
-    (lines >= LINES_MIN && 10 * stamped >= of_ten * lines).then_some(LinePrefix {
-        what,
-        example: example?,
-        how,
-        rest,
-    })
-}
 
 /// The moment that is all of a line: what a query of the time, `date` or a script printed above
 /// its listings.
@@ -105,27 +25,52 @@ pub(super) fn alone(line: &str) -> Option<&str> {
     (behind.clone().count() <= 2 && behind.all(is_short)).then_some(text)
 }
 
-/// Bytes of what grep puts before a line: `path:`, `path:12:`; a path has a `/` or a `.`.
-fn grepped(line: &str) -> Option<usize> {
-    let (path, rest) = line.split_once(':')?;
+/// The file that grep puts before a line: `path:`; a path has a `/` or a `.`.
+pub(super) fn file(line: &str) -> Option<&str> {
+    let (path, _) = line.split_once(':')?;
     let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let number = match digits > 0 && rest[digits..].starts_with(':') {
-        true => digits + 1,
-        false => 0,
-    };
-    is_path.then_some(path.len() + 1 + number)
+    (is_path && !path.is_empty()).then_some(path)
 }
 
-/// Bytes of the marks of a quoted mail: `> `, `> > `, `>`.
-fn quoted(line: &str) -> Option<usize> {
-    let rest = line.trim_start_matches("> ");
-    let rest = rest.strip_prefix('>').unwrap_or(rest);
-    (rest.len() < line.len()).then_some(line.len() - rest.len())
+/// The number of the line that grep puts before it, and its bytes: `12:`; lines of context have
+/// `12-`.
+pub(super) fn number(line: &str) -> Option<(u64, usize)> {
+    let (number, digits) = leading_u64(line.as_bytes())?;
+    let is_marked = line[digits..].starts_with([':', '-']);
+    is_marked.then_some((number, digits + 1))
+}
+
+/// The number that `cat -n`, `nl` or an editor puts before a line, and its bytes.
+pub(super) fn counted(line: &str) -> Option<(u64, usize)> {
+    let inner = line.trim_start_matches(' ');
+    let (number, digits) = leading_u64(inner.as_bytes())?;
+    let end = line.len() - inner.len() + digits;
+    match line[end..].chars().next() {
+        None => Some((number, end)),
+        Some(' ' | '\t') => Some((number, end + 1)),
+        Some(_) => None,
+    }
+}
+
+/// Bytes of the marks of a quoted mail: `> `, `> > `, `>> `, `>`.
+pub(super) fn quoted(line: &str) -> Option<usize> {
+    let mut rest = line.strip_prefix('>')?;
+    // HammerDB's titles.
+    if rest.starts_with(">>>") {
+        return None;
+    }
+    loop {
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+        let inner = rest.strip_prefix('>');
+        match inner.filter(|i| i.is_empty() || i.starts_with([' ', '>'])) {
+            Some(inner) => rest = inner,
+            None => return Some(line.len() - rest.len()),
+        }
+    }
 }
 
 /// Bytes of the stamp that a line begins with, with the blank behind it.
-fn length(line: &str) -> Option<usize> {
+pub(super) fn length(line: &str) -> Option<usize> {
     let (open, inner) = match line.strip_prefix('[') {
         Some(inner) => (true, inner),
         None => (false, line),
@@ -256,17 +201,35 @@ mod tests {
         ] {
             assert_eq!(length(line).map(|at| &line[at..]), want, "{line}");
         }
-        let text = b"10:44:05 a\n\n10:44:06   b\n10:44:07\n";
-        let found = of(&Head { bytes: text }).expect("stamps");
-        assert_eq!(
-            (found.example.as_str(), found.rest.as_slice()),
-            ("10:44:05", &b"a\n  b\n\n"[..])
-        );
-        assert_eq!(
-            of(&Head {
-                bytes: b"10:44:05 a\nb\nc\nd\n"
-            }),
-            None
-        );
+    }
+
+    #[test]
+    fn marks_and_numbers_of_lines() {
+        let cut = |line: &'static str, at: Option<usize>| at.map(|at| &line[at..]);
+        for (line, want) in [
+            ("> > a > b", Some("a > b")),
+            (">> a", Some("a")),
+            (">", Some("")),
+            ("> >500ms", Some(">500ms")),
+            ("a > b", None),
+        ] {
+            assert_eq!(cut(line, quoted(line)), want, "{line}");
+        }
+        for (line, want) in [
+            ("31:a", Some("a")),
+            ("31-a", Some("a")),
+            ("31 a", None),
+            (":a", None),
+        ] {
+            assert_eq!(cut(line, number(line).map(|n| n.1)), want, "{line}");
+        }
+        for (line, want) in [
+            ("    31\ta", Some("a")),
+            ("  31  a", Some(" a")),
+            ("31", Some("")),
+            ("31a", None),
+        ] {
+            assert_eq!(cut(line, counted(line).map(|n| n.1)), want, "{line}");
+        }
     }
 }

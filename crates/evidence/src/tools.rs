@@ -1,6 +1,9 @@
 //! Output of tools that redolab does not read, by what only they print: it is named, with what to
 //! import instead. Asked only about files that no kind fits.
 
+mod benchmarks;
+mod monitors;
+
 use super::head::Head;
 
 /// What a file is, what to do, and groups of words: all words of one group are in such a file.
@@ -273,7 +276,9 @@ const TOOLS: &[Tool] = &[
     ),
     (
         "system calls as strace prints them",
-        "watch the same writes with `redolab watch`, which counts and times them in the kernel",
+        "watch the same writes with `redolab watch`, which counts and times them in the kernel; times that -T \
+         printed are read as `count,elapsed`: `awk -F'[<>]' 'BEGIN {print \"count,elapsed\"} /sync\\(.* = 0/ \
+         {print ++n \",\" 1e6*$(NF-1)}'`",
         &[
             &["fsync(", ") = 0"],
             &["fdatasync(", ") = 0"],
@@ -344,8 +349,10 @@ const TOOLS: &[Tool] = &[
 /// The tool whose output the file is, and what to do.
 pub(super) fn named(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
-    let found = TOOLS
-        .iter()
+    let lists = [monitors::MONITORS, benchmarks::BENCHMARKS, TOOLS];
+    let found = lists
+        .into_iter()
+        .flatten()
         .find(|(_, _, groups)| groups.iter().any(|g| all(g)));
     found.map(|(what, instead, _)| (*what, *instead))
 }

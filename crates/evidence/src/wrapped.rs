@@ -11,7 +11,7 @@
 //! ```
 
 use super::awr::cell::GridCell;
-use super::awr::ruled::{slice, spans};
+use super::awr::ruled::{slice_words, spans};
 use super::origin::SourceLine;
 
 /// Lines that a row may take.
@@ -49,10 +49,34 @@ impl Wrapped {
     /// The names of all columns in small letters, where rows take more than one line.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        if self.heads.len() < 2 || self.in_heads && self.above.is_some() {
+        if !self.is_open() {
             return Vec::new();
         }
         self.heads.iter().flat_map(|h| h.names.clone()).collect()
+    }
+
+    /// Whether rows take more than one line.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.heads.len() > 1 && !(self.in_heads && self.above.is_some())
+    }
+
+    /// Whether a row has begun.
+    #[must_use]
+    pub fn is_in_row(&self) -> bool {
+        !self.row.is_empty()
+    }
+
+    /// Whether each cell of a row is below the hyphens of its column.
+    #[must_use]
+    pub fn is_aligned(&self, cells: &[GridCell]) -> bool {
+        let columns = self.heads.iter().flat_map(|h| &h.spans);
+        columns.zip(cells).all(|((start, end), cell)| {
+            cell.span.is_none_or(|at| {
+                let begin = at.column as usize - 1;
+                *start <= begin && begin + at.length as usize <= *end
+            })
+        })
     }
 
     /// Takes a line. Of a listing whose rows take one line it is [`WrappedLine::No`].
@@ -60,20 +84,24 @@ impl Wrapped {
         let line = source.text;
         if line.trim().is_empty() {
             self.row.clear();
+            // Headings of one listing follow each other.
+            self.in_heads = false;
             return WrappedLine::No;
         }
         if let Some(spans) = spans(line) {
             return self.rule(spans);
         }
-        if is_heading(line) {
-            self.row.clear();
+        // The second line of a row may be a name in capitals.
+        if self.row.is_empty() && is_heading(line) {
             self.above = Some(line.to_owned());
             return WrappedLine::No;
         }
         self.above = None;
         self.in_heads = false;
-        if self.heads.len() < 2 || line.contains("selected.") || line.starts_with("SQL>") {
+        let is_end = line.contains("selected.") || line.starts_with("SQL>");
+        if is_end || self.heads.len() < 2 {
             self.row.clear();
+            self.heads.clear();
             return WrappedLine::No;
         }
         self.row.push((source.number, line.to_owned()));
@@ -82,7 +110,7 @@ impl Wrapped {
         }
         let lines = std::mem::take(&mut self.row);
         let cells = lines.iter().zip(&self.heads);
-        let cells = cells.flat_map(|((n, l), h)| slice(SourceLine::new(*n, l), &h.spans));
+        let cells = cells.flat_map(|((n, l), h)| slice_words(SourceLine::new(*n, l), &h.spans));
         WrappedLine::Row(cells.collect())
     }
 
@@ -94,7 +122,7 @@ impl Wrapped {
             self.heads.clear();
         }
         self.in_heads = true;
-        let names = slice(SourceLine::new(0, &above), &spans);
+        let names = slice_words(SourceLine::new(0, &above), &spans);
         if self.heads.len() < LINES_MAX {
             self.heads.push(Head {
                 names: names.iter().map(|n| n.to_ascii_lowercase()).collect(),

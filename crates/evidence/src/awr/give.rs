@@ -4,7 +4,7 @@ use super::cell::GridCell;
 use super::listed::ListedStatistics;
 use super::over::SharesOver;
 use super::storage::StorageSections;
-use super::{Grid, events, io, rows, squeeze};
+use super::{Grid, events, instances, io, rows, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
 use crate::notes::quote;
@@ -68,6 +68,14 @@ impl ReportFigures {
 
     /// Takes a grid whose numbers have decimal points.
     fn pointed_grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
+        if let Some(each) = instances::apart(grid, sheets, notes) {
+            for own in &each {
+                let own = rows::only_fitting(own, notes);
+                self.comma(&own, notes);
+                events::waits(&own, sheets);
+            }
+            return;
+        }
         let first = grid
             .headings
             .first()

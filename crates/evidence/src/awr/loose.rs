@@ -340,7 +340,7 @@ fn joined(line: SourceLine<'_>, words: &[&str]) -> GridCell {
 }
 
 /// Whether the average of a row is its time over its waits, within what rounding allows.
-fn is_average(roles: &[(Role, f64)], values: &[GridCell]) -> bool {
+pub(super) fn is_average(roles: &[(Role, f64)], values: &[GridCell]) -> bool {
     let of = |role: Role| {
         let at = roles.iter().position(|(r, _)| *r == role)?;
         Some((roles[at].1, printed::number(values.get(at)?)?))
@@ -384,7 +384,7 @@ fn statistic_headings(line: &str) -> Option<Vec<String>> {
 }
 
 /// Whether a line is the name of a wait event or of CPU time.
-fn is_event(name: &str) -> bool {
+pub(super) fn is_event(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "log file ",
         "log buffer space",

@@ -8,8 +8,10 @@ pub mod cell;
 pub mod delimited;
 pub mod events;
 pub mod give;
+mod headless;
 pub mod html;
 mod html_table;
+mod instances;
 pub mod io;
 mod listed;
 pub mod loose;
@@ -88,11 +90,14 @@ pub(super) fn recognise_html(head: &Head<'_>) -> bool {
         "STATSPACK",
         "class=\"awr",
         "class='awr",
+        "class=awr",
     ];
     let known = [
         "This table displays load profile",
         "Load Profile",
         "Foreground Wait Events",
+        "Background Wait Events",
+        "Top Timed Events",
     ];
     markup && (title.iter().any(|t| head.has(t)) || known.iter().any(|t| head.has(t)))
 }

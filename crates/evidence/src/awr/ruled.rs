@@ -20,6 +20,8 @@ pub(super) struct RuledGrid {
     numeric: Vec<bool>,
     /// A line was met that is no row: further ones have to fit exactly.
     is_doubtful: bool,
+    /// The first line, if it has no figure: headings may take two rules.
+    first: String,
 }
 
 impl RuledGrid {
@@ -30,12 +32,19 @@ impl RuledGrid {
             grid,
             spans,
             is_doubtful: false,
+            first: String::new(),
         }
     }
 
     /// Whether a line begins another page or section.
     pub(super) fn ends_before(&self, line: &str) -> bool {
         begins_page(line, &self.grid, &self.spans)
+    }
+
+    /// The headings below the rule, where the only line is one of names: another rule is below it.
+    pub(super) fn headings(&mut self) -> Option<String> {
+        let is_alone = self.grid.rows.len() == 1 && !self.first.is_empty();
+        is_alone.then(|| std::mem::take(&mut self.first))
     }
 
     /// Takes a line, if it is a row.
@@ -50,6 +59,9 @@ impl RuledGrid {
             false => rows::fit(&self.numeric, &row),
         };
         if is_row {
+            if self.grid.rows.is_empty() && !line.text.contains(|c: char| c.is_ascii_digit()) {
+                line.text.clone_into(&mut self.first);
+            }
             join_or_push(&mut self.grid, line.number, row);
         }
         self.is_doubtful |= !is_row;
@@ -117,17 +129,23 @@ pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
 /// to, so that numbers wider than their column stay whole.
 pub fn slice(source: SourceLine<'_>, spans: &[(usize, usize)]) -> Vec<GridCell> {
     let line = source.text;
-    let mut cells = vec![GridCell::default(); spans.len()];
     // A name that is longer than its column stands alone, and has no gap.
     let trimmed = line.trim();
     let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
     let first = spans.first().map_or(0, |(_, end)| *end);
     let begins = line.len() - line.trim_start().len() < first;
     if is_name && begins && trimmed.chars().count() > first {
+        let mut cells = vec![GridCell::default(); spans.len()];
         cells[0] = GridCell::of(source, trimmed);
         return cells;
     }
-    for (start, end, word) in words(line) {
+    slice_words(source, spans)
+}
+
+/// Cuts a line into columns, whatever its words are.
+pub fn slice_words(source: SourceLine<'_>, spans: &[(usize, usize)]) -> Vec<GridCell> {
+    let mut cells = vec![GridCell::default(); spans.len()];
+    for (start, end, word) in words(source.text) {
         let overlap = |(s, e): &(usize, usize)| end.min(*e).saturating_sub(start.max(*s));
         let best = (0..spans.len()).max_by_key(|i| {
             let (s, e) = spans[*i];

@@ -66,7 +66,7 @@ impl StorageSections {
             if row.iter().all(is_empty) {
                 continue;
             }
-            let cells = row.iter().take(columns.len()).map(cell).collect();
+            let cells = row.iter().take(columns.len()).map(as_printed).collect();
             sheets.sourced_row(table, *line, cells);
         }
         true
@@ -104,7 +104,7 @@ fn id_of(grid: &Grid) -> Option<&'static str> {
 }
 
 /// Keys of the headings, each once.
-fn keys(headings: &[String]) -> Vec<String> {
+pub(super) fn keys(headings: &[String]) -> Vec<String> {
     let mut keys: Vec<String> = Vec::with_capacity(headings.len());
     for heading in headings {
         let key = key_of(heading);
@@ -121,7 +121,7 @@ fn keys(headings: &[String]) -> Vec<String> {
 }
 
 /// A plain number, or the text as printed, with its unit.
-fn cell(printed: &GridCell) -> SourcedCell {
+pub(super) fn as_printed(printed: &GridCell) -> SourcedCell {
     let number = printed::number(printed).filter(|n| n.suffix.is_empty());
     match number {
         Some(n) => SourcedCell::read(n.cell(), printed.span),

@@ -4,6 +4,7 @@
 use super::cell::GridCell;
 use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
+use super::headless::HeadlessRows;
 use super::loose::{self, LoosePassage};
 use super::loose_headings::PassagePlace;
 use super::pages::ReportPages;
@@ -38,6 +39,9 @@ pub struct Text {
     cpu_lines: u8,
     loose: Option<LoosePassage>,
     delimited: DelimitedTable,
+    /// A table of events was read: rows without headings may follow it.
+    has_events: bool,
+    headless: HeadlessRows,
     /// Words of the line before, as a page labels what follows: `SSD`.
     label: String,
 }
@@ -96,7 +100,14 @@ impl Text {
                 }
                 return;
             }
-            self.close(give, sheets, notes);
+            let is_ruled = rule.as_ref().is_some_and(|r| r.len() > 1);
+            match open.headings().filter(|_| is_ruled) {
+                Some(names) => {
+                    self.grid = None;
+                    self.recent.push_back(names);
+                }
+                None => self.close(give, sheets, notes),
+            }
         }
         // The load profile names its columns itself; until 10.2 a rule stands under them.
         if rule.is_some() && self.profile.as_ref().is_some_and(|p| p.rows.is_empty()) {
@@ -110,6 +121,8 @@ impl Text {
             }
             if let Some(grid) = self.headed(&spans, number) {
                 self.loose = None;
+                let has = |name: &str| grid.column(|h| h == name).is_some();
+                self.has_events |= has("event") && has("waits");
                 self.grid = Some(RuledGrid::new(grid, spans));
             }
             self.recent.clear();
@@ -143,6 +156,9 @@ impl Text {
         }
         if let Some(loose) = self.loose.take() {
             loose.give(give, sheets, notes);
+        }
+        if let Some(grid) = self.headless.end() {
+            give.grid(&grid, sheets, notes);
         }
     }
 
@@ -300,6 +316,7 @@ impl Text {
         }
         self.profile_line(SourceLine::new(number, line), give, sheets, notes)
             || self.cpu_line(line, number, give, sheets)
+            || self.has_events && self.headless.line(SourceLine::new(number, line), notes)
     }
 
     fn profile_line(

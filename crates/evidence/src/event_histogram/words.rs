@@ -65,12 +65,49 @@ fn moment(words: &[&[u8]]) -> usize {
     count
 }
 
-/// The values in front of the event: a word each, or a moment; ends with the first other word.
-fn values<'a, 'w>(words: &'w [&'a [u8]]) -> Vec<&'w [&'a [u8]]> {
+/// The column of `v$event_histogram_micro` that has the label once more, with a unit.
+const LABEL_IN_WORDS: &str = "WAIT_TIME_FORMAT";
+
+/// Whether words are a label with its unit: `64 microseconds`.
+fn is_label(words: &[&[u8]]) -> bool {
+    const UNITS: [&[u8]; 4] = [b"microsecond", b"millisecond", b"second", b"minute"];
+    let is_unit = |w: &[u8]| UNITS.contains(&w.strip_suffix(b"s").unwrap_or(w));
+    matches!(words, [number, unit] if whole_u64(number).is_some() && is_unit(unit))
+}
+
+/// Whether a line is below the hyphens: where blanks were collapsed its words are between two
+/// columns, or a number is below another heading.
+fn is_below(columns: &Columns, line: &[u8]) -> bool {
+    let mut from = 0;
+    let mut gaps = columns.ranges.iter().map(|(start, end)| {
+        let before = std::mem::replace(&mut from, *end).min(line.len());
+        let gap = line.get(before..(*start).min(line.len()));
+        gap.is_none_or(|gap| gap.trim_ascii().is_empty())
+    });
+    let is_apart = gaps.all(|is| is);
+    let is_number = |name: &String| name.starts_with("WAIT_TIME_MI") || name == "WAIT_COUNT";
+    let mut cells = columns
+        .names
+        .iter()
+        .zip(&columns.ranges)
+        .filter(|(n, _)| is_number(n));
+    let digits = |b: &u8| b.is_ascii_digit() || *b == b',' || *b == b'#';
+    is_apart
+        && cells.all(|(_, (start, end))| {
+            let cell = line.get(*start..(*end).min(line.len())).unwrap_or_default();
+            cell.trim_ascii().iter().all(digits)
+        })
+}
+
+/// The values in front of the event: a word each, a moment, or a label with its unit where there is
+/// a column of those; ends with the first other word.
+fn values<'a, 'w>(words: &'w [&'a [u8]], has_labels: bool) -> Vec<&'w [&'a [u8]]> {
     let mut out = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at) {
+        let is_label = has_labels && words.get(at..at + 2).is_some_and(is_label);
         let count = match moment(&words[at..]) {
+            0 if is_label => 2,
             0 => usize::from(whole_u64(word).is_some()),
             count => count,
         };
@@ -96,7 +133,7 @@ pub(super) fn fields(
         repeated(columns, &mut fields, above);
         return (fields.len() == columns.names.len()).then_some(fields);
     }
-    if !columns.ranges.is_empty() {
+    if !columns.ranges.is_empty() && is_below(columns, bytes) {
         let last = columns.ranges.len() - 1;
         let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
             let to = if i == last { bytes.len().max(*to) } else { *to };
@@ -140,6 +177,36 @@ fn bare(part: &[u8]) -> &[u8] {
     }
 }
 
+/// The values behind the event, each one word, a moment or a label with its unit, and where they
+/// begin.
+#[allow(
+    clippy::type_complexity,
+    reason = "parts of a line, each of several words"
+)]
+fn values_behind<'a, 'w>(
+    names: &[String],
+    words: &'w [&'a [u8]],
+) -> Option<(Vec<&'w [&'a [u8]]>, usize)> {
+    let mut end = words.len();
+    let mut behind = Vec::new();
+    for name in names.iter().rev() {
+        let is_labels = name == LABEL_IN_WORDS;
+        let longest = match is_moment(name) || is_labels {
+            true => 4.min(end),
+            false => 1,
+        };
+        let fits = |count: &usize| match is_labels {
+            true => is_label(&words[end - count..end]),
+            false => moment(&words[end - count..end]) == *count,
+        };
+        let count = (2..=longest).rev().find(fits).unwrap_or(1);
+        end = end.checked_sub(count)?;
+        behind.push(&words[end..end + count]);
+    }
+    behind.reverse();
+    Some((behind, end))
+}
+
 /// The fields of a line whose columns are apart by blanks alone; `above` are those of the line
 /// before it.
 fn by_words(
@@ -157,24 +224,17 @@ fn by_words(
     let named = |c: &Content| *c != Content::Value;
     let first = contents.iter().position(named).unwrap_or(0);
     let last = contents.iter().rposition(named).map_or(0, |at| at + 1);
-    // The values behind the event; each is one word or a moment.
-    let mut end = words.len();
-    let mut behind = Vec::new();
-    for name in columns.names[last..].iter().rev() {
-        let longest = if is_moment(name) { 4.min(end) } else { 1 };
-        let fits = |count: &usize| moment(&words[end - count..end]) == *count;
-        let count = (2..=longest).rev().find(fits).unwrap_or(1);
-        end = end.checked_sub(count)?;
-        behind.push(&words[end..end + count]);
-    }
-    behind.reverse();
+    let (behind, end) = values_behind(&columns.names[last..], &words)?;
     let mut words = &words[..end];
     // A name in front may be any word, so that it is missed only where it is there.
     let is_named = columns.names[..first].iter().any(|n| n.ends_with("NAME"));
     let before = match (first, is_named) {
         (0, _) => Vec::new(),
         (_, true) => words.chunks(1).take(first).collect(),
-        (_, false) => values(words),
+        (_, false) => values(
+            words,
+            columns.names[..first].iter().any(|n| n == LABEL_IN_WORDS),
+        ),
     };
     words = &words[before.iter().map(|w| w.len()).sum()..];
     // Those that are missing are the first.
@@ -304,5 +364,45 @@ mod tests {
         let line = "7 System I/O log file parallel write 4 20";
         let want = "7|System I/O|log file parallel write|4|20";
         assert_eq!(read(heading, &[line]), [Some(want.to_owned())]);
+    }
+
+    #[test]
+    fn labels_with_their_unit_are_one_value_wherever_they_are() {
+        for (heading, line) in [
+            (
+                "EVENT WAIT_TIME_MICRO WAIT_COUNT WAIT_TIME_FORMAT",
+                "log file parallel write 64 11 64 microseconds",
+            ),
+            (
+                "EVENT WAIT_TIME_FORMAT WAIT_TIME_MICRO WAIT_COUNT",
+                "log file parallel write 64 microseconds 64 11",
+            ),
+            (
+                "WAIT_TIME_MICRO WAIT_COUNT WAIT_TIME_FORMAT EVENT",
+                "64 11 64 microseconds log file parallel write",
+            ),
+            (
+                "INST_ID WAIT_TIME_MICRO\tEVENT\tWAIT_COUNT\tWAIT_TIME_FORMAT",
+                "1 64\tlog file parallel write\t11\t64 microseconds",
+            ),
+            (
+                "|EVENT|WAIT_TIME_MICRO|WAIT_COUNT|WAIT_TIME_FORMAT|",
+                "|log file parallel write|64|11|64 microseconds|",
+            ),
+        ] {
+            let names = columns(heading.as_bytes(), None).expect("a heading").names;
+            let found = read(heading, &[line])[0].clone().expect("a row");
+            let cells: Vec<&str> = found.split('|').collect();
+            let of = |name: &str| cells[names.iter().position(|n| n == name).expect("a name")];
+            let got = ["EVENT", "WAIT_TIME_MICRO", "WAIT_COUNT", "WAIT_TIME_FORMAT"].map(of);
+            assert_eq!(
+                got,
+                ["log file parallel write", "64", "11", "64 microseconds"],
+                "{heading}"
+            );
+        }
+        let heading = "EVENT WAIT_TIME_MICRO WAIT_COUNT WAIT_TIME_FORMAT";
+        let lines = ["13 rows selected.", "log file sync 64 microseconds"];
+        assert_eq!(read(heading, &lines), [None, None]);
     }
 }

@@ -17,6 +17,7 @@ mod iostat;
 mod iostat_columns;
 mod iostat_devices;
 mod oracle_counters;
+mod oracle_figures;
 mod oracle_layout;
 mod outliers;
 mod pg_test_fsync;
@@ -60,6 +61,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         ];
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
+            || (line.starts_with("I# ") && line.contains(" Event ") && line.contains(" Waits "))
             || delimited::opens(line)
             || heads_profile(line)
             || (line.starts_with("Event ")
@@ -115,7 +117,7 @@ pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
 
 /// Whether the head is a listing of v$system_event or v$sysstat.
 pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
-    lines(head).any(|l| oracle_counters::opens(&l))
+    lines(head).any(|l| oracle_counters::opens(&l)) || oracle_counters::opens_wrapped(lines(head))
 }
 
 /// Whether the head is output of HammerDB (NOPM, time profile).

@@ -2,13 +2,19 @@
 //! (`gv$`, `dba_hist_`), as SQL*Plus prints them above a rule, or as separated values.
 //!
 //! Counts are since the start of the instance: [`crate::counters`] subtracts listings of the same
-//! instance. Rows that take several lines are not read. A heading `NAME VALUE` is of many views:
-//! unless the query names `sysstat`, only names of statistics about redo and commits are taken.
+//! instance. Rows may take as many lines as their headings. A heading `NAME VALUE` is of many
+//! views: unless the query names `sysstat`, only names of statistics about redo and commits are
+//! taken.
 
+use super::oracle_figures::{
+    AVERAGES, EVENT_FIGURES, Figure, MEAN, STATISTIC_FIGURES, check_averages, figure, label,
+    mean_us, note_columns,
+};
 use super::oracle_layout::{
     CONTAINERS, EVENT_NAMES, INSTANCES, Layout, MOMENTS, SNAPS, STATISTIC_NAMES,
 };
 use crate::Notes;
+use crate::awr::cell::GridCell;
 use crate::awr::ruled::spans;
 use crate::counters::{CounterListing, CounterView};
 use crate::notes::quote;
@@ -16,13 +22,8 @@ use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use crate::snapshots::STARTED;
 use crate::tables::column;
+use crate::wrapped::{Wrapped, WrappedLine};
 use measure::imported::{Cell, Severity};
-use measure::printed;
-
-/// A hundredth of a second in microseconds: the unit of `TIME_WAITED`.
-const HUNDREDTH_US: f64 = 10_000.0;
-/// In milliseconds: the unit of `AVERAGE_WAIT`.
-const HUNDREDTH_MS: f64 = 10.0;
 
 static EVENTS: CounterView = CounterView {
     id: "system_event_change",
@@ -37,48 +38,25 @@ static STATISTICS: CounterView = CounterView {
     mean_of: None,
 };
 
-/// Our keys, the headings of the view, and the factor to our unit; the first heading that a
-/// listing has is read.
-type Figure = (&'static str, &'static [(&'static str, f64)]);
-
-const EVENT_FIGURES: [Figure; 7] = [
-    ("waits", &[("TOTAL_WAITS", 1.0)]),
-    ("timeouts", &[("TOTAL_TIMEOUTS", 1.0)]),
-    (
-        "time_us",
-        &[("TIME_WAITED_MICRO", 1.0), ("TIME_WAITED", HUNDREDTH_US)],
-    ),
-    ("waits_fg", &[("TOTAL_WAITS_FG", 1.0)]),
-    (
-        "time_fg_us",
-        &[
-            ("TIME_WAITED_MICRO_FG", 1.0),
-            ("TIME_WAITED_FG", HUNDREDTH_US),
-        ],
-    ),
-    (
-        AVERAGES[0].0,
-        &[
-            ("AVERAGE_WAIT", HUNDREDTH_MS),
-            ("AVERAGE_WAIT_MS", 1.0),
-            ("AVG_WAIT_MS", 1.0),
-            ("AVG_MS", 1.0),
-            ("AVERAGE_WAIT_MICRO", 1e-3),
-            ("AVG_WAIT_US", 1e-3),
-            ("AVG_US", 1e-3),
-        ],
-    ),
-    (AVERAGES[1].0, &[("AVERAGE_WAIT_FG", HUNDREDTH_MS)]),
-];
-/// Averages as printed, with the columns of the waits and of their time: they are no counters.
-const AVERAGES: [(&str, usize, usize); 2] = [("avg_wait_ms", 0, 2), ("avg_wait_fg_ms", 3, 4)];
-/// The mean of a line, which has more digits than the printed average.
-const MEAN: (&str, &str) = ("mean_ms", "Mean ms");
-
-const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0), ("TOTAL", 1.0)])];
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
     names_sysstat(line) || Layout::of(line).is_some_and(|l| l.is_event || l.is_sysstat)
+}
+
+/// Whether lines have the headings of such a listing whose rows take several lines.
+pub fn opens_wrapped<'a>(mut lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> bool {
+    let mut wrapped = Wrapped::default();
+    lines.any(|line| {
+        wrapped.line(SourceLine::new(1, &line));
+        let is_rule = wrapped.is_open() && spans(&line).is_some();
+        is_rule && wrapped_layout(&wrapped).is_some_and(|l| l.is_event || l.is_sysstat)
+    })
+}
+
+/// The columns of rows of several lines.
+fn wrapped_layout(wrapped: &Wrapped) -> Option<Layout> {
+    let names = wrapped.names().into_iter();
+    Layout::named(names.map(|n| n.to_ascii_uppercase()).collect(), None)
 }
 
 /// Whether a line is part of a query of statistics.
@@ -124,6 +102,9 @@ pub struct OracleCounters {
     passed: u64,
     /// The last time that was printed for itself: when what follows was listed.
     moment: Option<String>,
+    /// Rows of several lines, and whether it was said what of them is not read.
+    wrapped: Wrapped,
+    is_named: bool,
     /// Listings, for their differences.
     pub listings: Vec<CounterListing>,
 }
@@ -140,6 +121,9 @@ impl OracleCounters {
 
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        if self.wrapped_line(SourceLine::new(number, line), sheets, notes) {
+            return;
+        }
         let is_after_heading = std::mem::take(&mut self.is_after_heading);
         if is_after_heading
             && let Some(layout) = &mut self.layout
@@ -214,6 +198,57 @@ impl OracleCounters {
         }
     }
 
+    /// Takes a line, if it is one of a listing whose rows take several.
+    fn wrapped_line(
+        &mut self,
+        source: SourceLine<'_>,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) -> bool {
+        let was_in_row = self.wrapped.is_in_row();
+        let cells = match self.wrapped.line(source) {
+            WrappedLine::Part => return true,
+            WrappedLine::Row(cells) => cells,
+            WrappedLine::No => {
+                if was_in_row {
+                    let why = "has fewer lines than its headings";
+                    left_out(source.number.saturating_sub(1), why, notes);
+                }
+                let is_rule = self.wrapped.is_open() && spans(source.text).is_some();
+                if is_rule {
+                    // The headings above are no listing of their own.
+                    self.close(source.number, notes);
+                    (self.is_after_heading, self.is_named) = (false, false);
+                }
+                return is_rule;
+            }
+        };
+        let line = cells
+            .iter()
+            .find_map(|c| c.span)
+            .map_or(source.number, |s| s.line.into());
+        let layout = wrapped_layout(&self.wrapped);
+        let is_named = std::mem::replace(&mut self.is_named, true);
+        match &layout {
+            _ if is_named => {}
+            None => name_other(&self.wrapped.names(), line, notes),
+            Some(layout) => note_columns(layout, line, notes),
+        }
+        let is_aligned = self.wrapped.is_aligned(&cells);
+        let is_row = match &layout {
+            Some(layout) if is_aligned => self.row_of(layout, &cells, line, sheets, notes),
+            Some(_) => false,
+            None => is_aligned,
+        };
+        if !is_row {
+            self.wrapped = Wrapped::default();
+            if layout.is_some() {
+                left_out(line, "is not below its headings", notes);
+            }
+        }
+        true
+    }
+
     /// Whether a line is a row of the listing.
     fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets, notes: &mut Notes) -> bool {
         let Some(layout) = self.layout.clone() else {
@@ -222,7 +257,20 @@ impl OracleCounters {
         let Some(cells) = layout.cells(source.text) else {
             return false;
         };
-        let of = |wanted: &[&str]| layout.at(wanted).and_then(|i| cells.get(i).copied());
+        let cells: Vec<GridCell> = cells.iter().map(|c| GridCell::of(source, c)).collect();
+        self.row_of(&layout, &cells, source.number, sheets, notes)
+    }
+
+    /// Whether cells are a row of a listing.
+    fn row_of(
+        &mut self,
+        layout: &Layout,
+        cells: &[GridCell],
+        line: u64,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) -> bool {
+        let of = |wanted: &[&str]| layout.at(wanted).and_then(|i| cells.get(i));
         let (names, figures): (&[&str], &[Figure]) = match layout.is_event {
             true => (EVENT_NAMES, &EVENT_FIGURES),
             false => (STATISTIC_NAMES, &STATISTIC_FIGURES),
@@ -241,11 +289,11 @@ impl OracleCounters {
         let above_name = at_name.and_then(|at| Some(above.get(at)?.0.clone()));
         let name = above_name
             .as_deref()
-            .or_else(|| of(names))
+            .or_else(|| Some(of(names)?.as_str()))
             .unwrap_or_default();
         let figures: Vec<(&str, &str, SourcedCell)> = figures
             .iter()
-            .map(|(key, headings)| figure(key, headings, &of, source))
+            .map(|(key, headings)| figure(key, headings, &of))
             .collect();
         let is_number = |i: usize| {
             let cell = figures.get(i).map(|(.., cell)| &cell.cell);
@@ -263,17 +311,17 @@ impl OracleCounters {
             return true;
         }
         if layout.is_event {
-            check_averages(name, &figures, &of, source.number, notes);
+            check_averages(name, &figures, &of, line, notes);
         }
         let keys = cells
             .iter()
             .enumerate()
             .map(|(at, word)| match above.get(at) {
                 Some(above) => above.clone(),
-                None => ((*word).to_owned(), label(word, source)),
+                None => (word.text.clone(), label(word)),
             });
         let keys: Vec<(String, SourcedCell)> = keys.collect();
-        self.give(&layout, name, &figures, &keys, source, sheets);
+        self.give(layout, name, &figures, &keys, line, sheets);
         self.above = keys;
         true
     }
@@ -284,7 +332,7 @@ impl OracleCounters {
         name: &str,
         figures: &[(&str, &str, SourcedCell)],
         keys: &[(String, SourcedCell)],
-        source: SourceLine<'_>,
+        line: u64,
         sheets: &mut Sheets,
     ) {
         let (view, id, names) = match layout.is_event {
@@ -302,7 +350,7 @@ impl OracleCounters {
         if layout.is_event {
             columns.push(MEAN);
         }
-        let open = || sheets.open(id, view.title, source.number, &columns);
+        let open = || sheets.open(id, view.title, line, &columns);
         let table = *self.tables[usize::from(layout.is_event)].get_or_insert_with(open);
         let key = |wanted: &[&str]| layout.at(wanted).and_then(|at| keys.get(at));
         let part = |wanted: &[&str]| key(wanted).filter(|(word, _)| !word.is_empty());
@@ -321,7 +369,7 @@ impl OracleCounters {
                 cell: crate::origin::text(name),
                 ..cell.clone()
             },
-            None => source.text(name),
+            None => SourcedCell::label(name),
         });
         row.extend(figures.iter().map(|(.., cell)| cell.clone()));
         if layout.is_event {
@@ -333,7 +381,7 @@ impl OracleCounters {
                 inputs,
             ));
         }
-        sheets.sourced_row(table, source.number, row);
+        sheets.sourced_row(table, line, row);
 
         let [snap, begin, instance, container] = keys.map(|k| k.map(|(word, _)| word.as_str()));
         let instance = [("instance", instance), ("container", container)];
@@ -350,8 +398,13 @@ impl OracleCounters {
             false => s.to_owned(),
         });
         let snap_label = snap_label.or(begin.map(str::to_owned));
-        let snap_label = snap_label.or_else(|| self.moment.clone());
-        let listing = self.listing(view, instance.join(", "), snap_label, name, source.number);
+        // When its counters were read; an interval's begin is of the snapshot before.
+        let read_at = part(&["END_INTERVAL_TIME", "SNAP_TIME"]).map(|(text, _)| text.clone());
+        let snap_label = match (snap_label, read_at.or_else(|| self.moment.clone())) {
+            (Some(snap), Some(moment)) => Some(format!("{snap}, {moment}")),
+            (snap, moment) => snap.or(moment),
+        };
+        let listing = self.listing(view, instance.join(", "), snap_label, name, line);
         let is_average = |key: &str| AVERAGES.iter().any(|(average, ..)| *average == key);
         for (key, heading, cell) in figures.iter().filter(|(key, ..)| !is_average(key)) {
             listing.add(name, &column(key, heading), cell);
@@ -384,97 +437,24 @@ impl OracleCounters {
     }
 }
 
-/// The mean of an event in microseconds, of the columns of its waits and of their time.
-fn mean_us(figures: &[(&str, &str, SourcedCell)], waits: usize, time: usize) -> Option<f64> {
-    let of = |at: usize| match figures.get(at).map(|(.., cell)| &cell.cell) {
-        Some(Cell::Count(n)) => Some(*n as f64),
-        Some(Cell::Real(x)) => Some(*x),
-        _ => None,
-    };
-    let waits = of(waits).filter(|n| *n > 0.0)?;
-    Some(of(time)? / waits)
+/// Reports a row of several lines that is not read.
+fn left_out(line: u64, why: &str, notes: &mut Notes) {
+    let at = Some(line);
+    notes.add(Severity::Warning, "sysevent.wrapped_row", at, None, || {
+        format!("a row of a listing whose lines are wrapped {why}: left out")
+    });
 }
 
-/// Reports a printed average that is not the time over the waits, whatever was rounded.
-fn check_averages<'a>(
-    name: &str,
-    figures: &[(&str, &str, SourcedCell)],
-    of: &dyn Fn(&[&str]) -> Option<&'a str>,
-    line: u64,
-    notes: &mut Notes,
-) {
-    for (key, waits, time) in AVERAGES {
-        let headings = EVENT_FIGURES.iter().find(|(of, _)| *of == key);
-        let printed = headings.and_then(|(_, headings)| {
-            let found = headings
-                .iter()
-                .find_map(|(h, ms)| Some((*h, *ms, of(&[*h])?)));
-            let (heading, unit_ms, word) = found?;
-            Some((heading, unit_ms, printed::number(word)?))
-        });
-        let Some(((heading, unit_ms, printed), mean_us)) =
-            printed.zip(mean_us(figures, waits, time))
-        else {
-            continue;
-        };
-        let mean = mean_us / 1000.0 / unit_ms;
-        // A listing may print whole hundredths of time, too.
-        if (printed.value - mean).abs() > printed.half_digit() + 1e-3 * mean {
-            let at = Some(line);
-            notes.add(Severity::Warning, "sysevent.average", at, None, || {
-                let (event, value) = (quote(name.as_bytes()), printed.value);
-                format!("{heading} of {event} is {value}, and its time over its waits is {mean:.2}")
-            });
-        }
+/// Names a wrapped listing of a view that is not read.
+fn name_other(names: &[String], line: u64, notes: &mut Notes) {
+    // Those have readers of their own.
+    let is_read = |name: &String| ["io_latency", "wait_count"].contains(&name.as_str());
+    if names.iter().any(is_read) {
+        return;
     }
-}
-
-/// Reports columns of a listing of events that have no place in the table.
-fn note_columns(layout: &Layout, line: u64, notes: &mut Notes) {
-    let keys = [SNAPS, MOMENTS, CONTAINERS, EVENT_NAMES, INSTANCES].concat();
-    let is_read = |name: &&String| {
-        let mut headings = EVENT_FIGURES.iter().flat_map(|(_, of)| *of);
-        keys.contains(&name.as_str()) || headings.any(|(heading, _)| heading == name)
-    };
-    let others: Vec<&str> = layout
-        .names
-        .iter()
-        .filter(|n| !is_read(n))
-        .map(String::as_str)
-        .collect();
-    if layout.is_event && !others.is_empty() {
-        notes.add(Severity::Note, "sysevent.columns", Some(line), None, || {
-            format!("columns that are left out: {}", others.join(", "))
-        });
-    }
-}
-
-/// The figure of a column, by the first of its headings that the listing has.
-fn figure<'a>(
-    key: &'static str,
-    headings: &'static [(&'static str, f64)],
-    of: &dyn Fn(&[&str]) -> Option<&'a str>,
-    source: SourceLine<'a>,
-) -> (&'static str, &'static str, SourcedCell) {
-    let found = headings
-        .iter()
-        .find_map(|(h, factor)| Some((*h, *factor, of(&[*h])?)));
-    let Some((heading, factor, word)) = found else {
-        return (key, headings[0].0, SourcedCell::blank());
-    };
-    let number = printed::number(word).filter(|n| n.suffix.is_empty());
-    let cell = match number {
-        Some(n) if factor != 1.0 => source.scaled(word, n.value, factor),
-        Some(_) => source.cell(word),
-        None => SourcedCell::blank(),
-    };
-    (key, heading, cell)
-}
-
-/// A number of a snapshot or an instance, or its text.
-fn label(word: &str, source: SourceLine<'_>) -> SourcedCell {
-    match word.parse::<u64>() {
-        Ok(_) => source.cell(word),
-        Err(_) => source.text(word),
-    }
+    let at = Some(line);
+    notes.add(Severity::Note, "sysevent.other_listing", at, None, || {
+        let names = quote(names.join(", ").as_bytes());
+        format!("a listing of {names}, whose lines are wrapped: it is of no view that is read")
+    });
 }

@@ -39,6 +39,11 @@ impl Layout {
             Some(separator) => parts(line, separator).map(str::to_owned).collect(),
             None => line.split_whitespace().map(str::to_owned).collect(),
         };
+        Layout::named(names, separator)
+    }
+
+    /// The layout of these names, if they are those of such a listing.
+    pub(super) fn named(names: Vec<String>, separator: Option<char>) -> Option<Layout> {
         let has = |wanted: &[&str]| names.iter().any(|n| wanted.contains(&n.as_str()));
         let is_event =
             has(EVENT_NAMES) && has(&["TOTAL_WAITS"]) && has(&["TIME_WAITED", "TIME_WAITED_MICRO"]);

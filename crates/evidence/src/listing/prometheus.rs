@@ -37,7 +37,8 @@ pub fn opens(line: &str) -> bool {
 fn parse(line: &str) -> Option<Line<'_>> {
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b':';
     let end = line.bytes().position(|b| !is_name(b))?;
-    if end < 8 {
+    // No name begins with a digit: that is the number of a line.
+    if end < 8 || line.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let (name, rest) = line.split_at(end);

@@ -173,6 +173,102 @@ const REFUSED: &[(&str, &str)] = &[
         "{\"sysstat\": {\"sysdata-version\": 2.19, \"hosts\": [{\"statistics\": [{\"disk\": [{\"disk-device\": \"sda\", \"tps\": 9.1}]}]}]}}\n",
         "sadf",
     ),
+    (
+        "strace: Process 21877 attached\nstrace: Process 21877 detached\n% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- --------- --------- ----------------\n 83.46    4.212044        1312      3210           fdatasync\n 12.11    0.611208          92      6611           epoll_wait\n",
+        "strace -c",
+    ),
+    (
+        " Summary of events:\n\n postgres (2187), 1234 events\n\n   syscall            calls  errors  total       min       avg       max       stddev\n                                     (msec)    (msec)    (msec)    (msec)        (%)\n   --------------- --------  ------ -------- --------- --------- ---------     ------\n   fdatasync            321      0  1312.1     0.1  4.1 9.1 2.1\n",
+        "perf trace",
+    ),
+    (
+        "              kB  reclen    write  rewrite    read    reread\n         1048576       4   812311   912311  1823112  1899912\n",
+        "IOzone",
+    ),
+    (
+        "[Read]\n  SEQ    1MiB (Q=  8, T= 1):  3412.1 MB/s [   3254.0 IOPS] <  2456.00 us>\n  RND    4KiB (Q=  1, T= 1):    61.2 MB/s [  14941.4 IOPS] <    66.70 us>\n",
+        "CrystalDiskMark",
+    ),
+    (
+        " 2:14:11am up 12 days, CPU load average: 0.10\n\nDEVICE    PATH/WORLD DQLEN WQLEN ACTV QUED %USD LOAD CMDS/s READS/s WRITES/s DAVG/cmd KAVG/cmd GAVG/cmd\nnaa.600 - 64 - 0 0 0 0.0 812 1 811 9.1 0.0 9.1\n",
+        "esxtop",
+    ),
+    (
+        "    Total                                                           \n  Seconds     AAS %This   EVENT              FIRST_SEEN\n--------- ------- ------- ------- ----\n     8120    12.1   44% | log file sync  2024\n",
+        "ashtop",
+    ),
+    (
+        "call     count       cpu    elapsed       disk      query    current        rows\n------- ------  -------- ---------- ---------- ---------- ----------  ----------\nParse        1      0.00       0.00\n\nElapsed times include waiting on following events:\n  Event waited on                             Times   Max. Wait  Total Waited\n  ----------------------------------------   Waited  ----------  ------------\n  log file sync                                 812        0.12          4.11\n",
+        "tkprof",
+    ),
+    (
+        "waiting for 1 second sample...\n#<--------CPU--------><----------Disks----------->\n#cpu sys inter  ctxsw KBRead  Reads KBWrit Writes\n   1   0 1 2 3 4 5 6\n",
+        "collectl",
+    ),
+    (
+        "top - 02:14:11 up 12 days,  3:11,  2 users,  load average: 1.10, 1.20, 1.30\nTasks: 812 total\n%Cpu(s):  1.1 us\n",
+        "top",
+    ),
+    (
+        "               total        used        free      shared  buff/cache   available\nMem:        65536000    12310000     1231000      123100    51990000    52000000\n",
+        "free",
+    ),
+    (
+        "[    1.234567] Linux version 5.14.0\n[    2.234567] sd 0:0:0:0: [sda] Attached SCSI disk\n[ 812.1234567] blk_update_request: I/O error, dev sdb, sector 812\n",
+        "dmesg",
+    ),
+    (
+        "-- Logs begin at Mon 2024-03-04 02:14:11 CET. --\nMar 04 02:14:11 db07 systemd[1]: Started Session 812.\nMar 04 02:14:12 db07 kernel: x\n",
+        "journalctl",
+    ),
+    (
+        "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"instance\":\"x\"},\"values\":[[1709514851,\"0.0051\"]]}]}}\n",
+        "Prometheus",
+    ),
+    (
+        "\"Time\",\"p99 wal fsync\"\n2024-03-04 02:14:11,0.0051\n2024-03-04 02:14:26,0.0052\n",
+        "Grafana",
+    ),
+    (
+        "oratop: Release 15.0.0 Production on Mon Mar 4\nORCL 02:14:11 up 12d\nID %CPU LOAD %DCU   AAS  ASC  ASI  ASW\n 1 12.1 1.1 3.2 1.1 0 0 0\n",
+        "oratop",
+    ),
+    (
+        "Author  :\t Dominic Giles\nVersion :\t 2.7\n\nResults will be written to results.xml\nTime\tUsers\tTPM\tTPS\n02:14:11 [16/16] 81200 1350\n",
+        "Swingbench",
+    ),
+    (
+        "NOTIFY : 2024.03.04-02:14:11 :\nUPDATE_PCT: 25\nRUN_TIME: 300\nWORK_LOOP: 0\nSCALE: 80M (10240 blocks)\n",
+        "SLOB",
+    ),
+    (
+        "     http_req_duration..............: avg=12.1ms min=1ms med=9ms max=812ms p(90)=31ms p(95)=44ms\n",
+        "k6",
+    ),
+    (
+        "RocksDB:    version 8.1\nDate:       Mon Mar  4\nfillsync     :     812.123 micros/op 1231 ops/sec 8.1 seconds 10000 operations;    0.1 MB/s\n",
+        "RocksDB",
+    ),
+    (
+        "ALL STATS\n============\nType         Ops/sec     Hits/sec   Misses/sec    Avg. Latency     p50 Latency\nSets 812.1 --- --- 1.1 0.9\n",
+        "memtier",
+    ),
+    (
+        "# 340ms user time, 20ms system time\n# Overall: 1.2k total, 23 unique, 12.1 QPS, 0.1x concurrency\n# Profile\n# Rank Query ID           Response time Calls\n",
+        "pt-query-digest",
+    ),
+    (
+        "# Percona Toolkit System Summary Report ######################\n        Date | 2024-03-04 02:14:11 UTC\n",
+        "Percona",
+    ),
+    (
+        "4 KiB <<< /data (xfs /dev/sdb1 100 GiB): request=1 time=812.1 us (warmup)\n4 KiB <<< /data (xfs /dev/sdb1 100 GiB): request=2 time=798.2 us\n",
+        "ioping",
+    ),
+    (
+        "timestamp fdatasync\nstart\n02:14:11 fdatasync(5) = 0 <0.004211>\n02:14:12 fdatasync(5) = 0 <0.004011>\n",
+        "count,elapsed",
+    ),
 ];
 
 #[test]

@@ -99,11 +99,15 @@ const CASES: &[Case] = &[
     ),
     (
         "11-iostat-with-stamps.txt",
-        &[Refused(&[
-            "each line begins with a time stamp (`2020-09-24 10:44:05.254054`)",
-            "cut it off (`cut -c28-`)",
-            "which is iostat",
-        ])],
+        &[
+            Rows("iostat", 2),
+            Cell("iostat", "#1", "write_await_ms", "12.5"),
+            Diagnostic(
+                "import.prefix",
+                None,
+                "8 lines begin with a time stamp (`2020-09-24 10:44:05.254054`)",
+            ),
+        ],
     ),
     (
         "a22-etcd-wal-sync.txt",

@@ -13,6 +13,7 @@ mod nights;
 mod pairs;
 mod series;
 mod sixty;
+mod third;
 
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]

@@ -17,6 +17,12 @@ entries! {
         "Log writes are slow: whether storage as a whole is, or the log's device alone.")
         .limit("mean of log writes and of other waits for files", &["write_mean_fair_ms"])
         .advice("Look at what the slow files share, and what the quick ones do not.");
+    DIAGNOSIS_INSTANCES = CatalogueEntry::new("diagnosis.instances", Medium,
+        "Instances of one database whose log writes or commits are slow while those of others are quick.")
+        .limit("mean of log writes or of commits", &["write_mean_fair_ms"])
+        .rule("three times the mean of the quickest instance", "storage that all share is slow for all")
+        .rests_on(Opinion)
+        .advice("Compare the instances: run queue and log writer of the node, its paths to the redo logs, and where its own redo logs are; then trace the log writer of the slow one.");
     DIAGNOSIS_STANDBY = CatalogueEntry::new("diagnosis.standby", High,
         "What a synchronous standby adds to each log write: bounds, and a value where both have histograms.")
         .rule("max(0, R - L) to R for means R of the standby and L of the log write; E[max(L, R)] - E[L] if they are independent", "the log writer waits for both at the same time")

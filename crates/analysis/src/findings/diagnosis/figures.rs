@@ -41,6 +41,8 @@ impl EventWaits {
 pub(in crate::findings) struct ReportFigures<'a> {
     /// The file; empty where it joins several.
     pub(in crate::findings) file: &'a str,
+    /// The instance, where the file has figures of several; else empty.
+    pub(in crate::findings) instance: String,
     events: BTreeMap<&'a str, EventWaits>,
     statistics: BTreeMap<&'a str, f64>,
     /// Shares of DB time in percent; Statspack has them of call time, which is the same sum.
@@ -49,8 +51,6 @@ pub(in crate::findings) struct ReportFigures<'a> {
     per_transaction: BTreeMap<&'a str, f64>,
     /// Idle processors in percent, the lowest of its tables.
     pub(in crate::findings) idle_pct: Option<f64>,
-    /// The instance, where a listing has several.
-    pub(in crate::findings) instance: Option<f64>,
     /// Seconds between its snapshots.
     pub(in crate::findings) window_s: Option<f64>,
     /// Where it is an interval between two listings of views: the instance, and the name of the
@@ -242,26 +242,36 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
     })
 }
 
-/// The lines of a table, apart for each instance where it lists several.
-fn by_instance(table: &Table) -> BTreeMap<Option<u64>, Vec<Line<'_>>> {
-    let of = |line: &Line<'_>| line.number("instance").map(|number| number as u64);
-    let is_several = table.id == "system_event" && {
-        let first = lines(table).find_map(|line| of(&line));
-        lines(table).any(|line| of(&line).is_some() && of(&line) != first)
-    };
-    let mut out: BTreeMap<Option<u64>, Vec<Line<'_>>> = BTreeMap::new();
-    for line in lines(table) {
-        let instance = of(&line).filter(|_| is_several);
-        out.entry(instance).or_default().push(line);
+/// The instance that a table of wait events, or a line of a listing of all instances, is of.
+fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
+    match table.id.as_str() {
+        "system_event" if of_several => line
+            .number("instance")
+            .map_or_else(String::new, |number| format!("instance {number}")),
+        id if EVENTS.contains(&id) => {
+            let label = table
+                .title
+                .rsplit_once(" (")
+                .and_then(|(_, l)| l.strip_suffix(')'));
+            let label = label.filter(|label| label.starts_with("instance "));
+            label.unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
     }
-    out
+}
+
+/// Whether a listing has lines of several instances.
+fn is_of_several(table: &Table) -> bool {
+    let mut numbers = lines(table).filter_map(|line| line.number("instance"));
+    let first = numbers.next();
+    numbers.any(|number| Some(number) != first)
 }
 
 /// The figures of each report; those of traces are of one set, because the log writer and the
 /// sessions have files of their own.
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
-    let mut places: BTreeMap<(&str, Option<u64>), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
     let intervals = intervals::of(tables);
     let is_in = |table: &Table| {
@@ -282,14 +292,16 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
             "wait_events" => "",
             _ => table.file.as_str(),
         };
-        for (instance, of) in by_instance(table) {
-            let at = *places.entry((file, instance)).or_insert_with(|| {
+        let of_several = is_of_several(table);
+        for line in lines(table) {
+            let instance = instance_of(table, &line, of_several);
+            let at = *places.entry((file, instance.clone())).or_insert_with(|| {
                 let mut figures = ReportFigures::of(file);
-                figures.instance = instance.map(|number| number as f64);
+                figures.instance = instance;
                 out.push(figures);
                 out.len() - 1
             });
-            of.iter().for_each(|line| out[at].line(&table.id, line));
+            out[at].line(&table.id, &line);
         }
     }
     out.extend(intervals);

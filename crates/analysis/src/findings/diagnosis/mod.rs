@@ -9,6 +9,7 @@ pub(super) mod device;
 pub(super) mod figures;
 mod hours;
 mod humps;
+mod instances;
 mod intervals;
 pub mod kept;
 mod rates;
@@ -57,11 +58,12 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
         if !has_rows {
             write_mean(report, thresholds, &mut notes);
         }
-        db_time(report, thresholds, &mut notes);
+        db_time(report, &reports, thresholds, &mut notes);
         waits::collect(report, tables, thresholds, &mut notes);
         processors(report, thresholds, &mut notes);
         redo(report, &mut notes);
     }
+    instances::collect(&reports, thresholds, &mut notes);
     outliers(tables, &mut notes);
     let log_device = imported.log_device.as_deref();
     device::collect(tables, log_device, thresholds, &mut notes);
@@ -137,20 +139,32 @@ pub(crate) fn explained_by_writes(sync: [f64; 2], write: [f64; 2]) -> Option<&'s
 
 /// A claim with the file that it is about.
 fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
-    match (report.file, report.instance) {
+    match (report.file, report.instance.as_str()) {
         ("", _) => claim,
-        (file, None) => format!("{claim} ({file})"),
-        (file, Some(number)) => format!("{claim} ({file}, instance {number})"),
+        (file, "") => format!("{claim} ({file})"),
+        (file, instance) => format!("{claim} ({file}, {instance})"),
     }
 }
 
 /// What commits have of the time of all sessions: the most that a faster log can give back.
-fn db_time(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+fn db_time(
+    report: &ReportFigures<'_>,
+    all: &[ReportFigures<'_>],
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
     let Some(pct) = report.db_time_pct(SYNC) else {
         return;
     };
     let limit = &t.db_time_small_pct;
     let is_small = pct < limit.value;
+    // It is no answer for a database of which another instance waits for commits.
+    let is_beside = |of: &&ReportFigures<'_>| {
+        of.file == report.file && of.db_time_pct(SYNC).is_some_and(|pct| pct >= limit.value)
+    };
+    if is_small && all.iter().any(|of| is_beside(&of)) {
+        return;
+    }
     let claim = match is_small {
         true => format!(
             "commits are {pct} % of DB time: they are not what makes this database slow, and the fastest log \

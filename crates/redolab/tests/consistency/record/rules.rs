@@ -72,6 +72,7 @@ const RULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("diagnosis.storage", WAITS),
+    ("diagnosis.instances", WAITS),
     (
         "diagnosis.levels",
         &["pgbench_progress", "sysbench_intervals"],

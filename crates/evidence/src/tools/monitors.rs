@@ -1,0 +1,172 @@
+//! Monitors and logs of a machine or a database that are not read.
+
+use super::{IOSTAT, LOG, Tool};
+
+const BESIDE: &str = "keep it beside the evidence, and import `iostat -x` of the same time";
+
+pub(super) const MONITORS: &[Tool] = &[
+    (
+        "a summary of system calls (strace -c), whose times are of the processor and not elapsed, unless -w was given",
+        "time each call with `strace -f -T -e trace=fdatasync,fsync`, or with `redolab watch`",
+        &[
+            &["% time", "usecs/call", "syscall"],
+            &["% time", "usecs/call", "calls"],
+        ],
+    ),
+    (
+        "a summary of system calls (perf trace -s), which has no single times",
+        "time each call with `strace -f -T -e trace=fdatasync,fsync`, or with `redolab watch`",
+        &[
+            &["Summary of events:", "syscall", "stddev"],
+            &["syscall", "calls", "stddev", "(msec)"],
+        ],
+    ),
+    (
+        "system calls as perf trace prints them",
+        "watch the same writes with `redolab watch`, which counts and times them in the kernel",
+        &[&[" ms): ", "sync(fd"], &[" ms): ", "write64(fd"]],
+    ),
+    (
+        "a part of a profile of tkprof, which has sums only",
+        "import the trace that it was made of",
+        &[
+            &["Event waited on", "Max. Wait"],
+            &["call     count       cpu", "elapsed"],
+        ],
+    ),
+    (
+        "a profile of samples of ASH (ashtop, Snapper), which contain no latency",
+        "make an AWR report of the same time with awrrpt.sql",
+        &[
+            &["AAS", "%This"],
+            &["ActSes", "%Thread"],
+            &["SAMPLE_TIME", "TIME_WAITED"],
+        ],
+    ),
+    (
+        "output of oratop",
+        LOG,
+        &[&["oratop: Release"], &["%CPU", "%DCU", "AAS"]],
+    ),
+    (
+        "output of pt-query-digest",
+        LOG,
+        &[
+            &["# Overall: ", " unique"],
+            &["# Profile", "# Rank Query ID"],
+        ],
+    ),
+    (
+        "output of the Percona Toolkit",
+        LOG,
+        &[&["# Percona Toolkit"], &["pt-ioprofile"]],
+    ),
+    ("output of pgBadger", LOG, &[&["pgBadger"]]),
+    (
+        "a plan of EXPLAIN ANALYZE",
+        LOG,
+        &[&["Planning Time:", "Execution Time:"]],
+    ),
+    (
+        "output of mongostat",
+        LOG,
+        &[&["insert query update delete getmore"]],
+    ),
+    (
+        "output of top",
+        IOSTAT,
+        &[&["top - ", "load average"], &["Tasks:", "Cpu(s)"]],
+    ),
+    (
+        "output of iotop",
+        IOSTAT,
+        &[&["Total DISK READ"], &["DISK READ", "DISK WRITE", "SWAPIN"]],
+    ),
+    (
+        "output of free",
+        IOSTAT,
+        &[&["used        free", "Mem:"], &["used       free", "Mem:"]],
+    ),
+    (
+        "output of vmstat",
+        IOSTAT,
+        &[
+            &["disk- ---"],
+            &["kthr ", " page "],
+            &["swpd", "buff", "cache"],
+        ],
+    ),
+    (
+        "output of nmon",
+        IOSTAT,
+        &[&["ZZZZ,T0"], &["DISKBUSY,"], &["DISKWRITE,"]],
+    ),
+    (
+        "output of atop",
+        IOSTAT,
+        &[&["DSK |", "avio"], &["DSK|", "avio"]],
+    ),
+    (
+        "output of collectl",
+        IOSTAT,
+        &[&["waiting for 1 second sample"], &["[DSK:"]],
+    ),
+    (
+        "output of esxtop, whose latencies are of the host's adapters and volumes",
+        "import `iostat -x` of the guest of the same time",
+        &[&["DAVG/"], &["GAVG/"]],
+    ),
+    (
+        "output of btt (blktrace)",
+        IOSTAT,
+        &[&["Q2C", "D2C"], &["Q2Q", "D2C"]],
+    ),
+    (
+        "output of df, lsblk or mount",
+        BESIDE,
+        &[
+            &["Filesystem", "1K-blocks"],
+            &["Mounted on", "Use%"],
+            &["MAJ:MIN"],
+        ],
+    ),
+    (
+        "messages of the kernel (dmesg)",
+        BESIDE,
+        &[
+            &["I/O error, dev "],
+            &["blk_update_request"],
+            &["EXT4-fs ("],
+            &["XFS ("],
+            &["nvme nvme"],
+            &["Attached SCSI disk"],
+            &["] Linux version "],
+        ],
+    ),
+    (
+        "a journal of the system (journalctl, syslog)",
+        BESIDE,
+        &[
+            &["-- Logs begin at"],
+            &["-- Journal begins at"],
+            &["-- Boot "],
+            &[" systemd[1]: "],
+            &[" kernel: "],
+        ],
+    ),
+    (
+        "an answer of Prometheus as JSON",
+        "import the text of the exporter (`curl .../metrics`) twice: the difference is what happened between",
+        &[&["\"resultType\""], &["\"status\":\"success\"", "\"data\""]],
+    ),
+    (
+        "a table of Grafana as CSV, whose figures are of queries that are not in it",
+        "import the text of the exporter (`curl .../metrics`) twice: the difference is what happened between",
+        &[
+            &["Series;Time;Value"],
+            &["\"Series\";\"Time\""],
+            &["\"Time\",\""],
+            &["\"Series\",\"Time\""],
+        ],
+    ),
+];
