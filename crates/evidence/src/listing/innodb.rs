@@ -1,5 +1,5 @@
-//! What InnoDB prints of its log: the sections LOG and FILE I/O of `SHOW ENGINE INNODB STATUS`, also
-//! an excerpt of them, and the variables about the log and commits of `SHOW GLOBAL STATUS` and
+//! What InnoDB prints of its log: the sections LOG and FILE I/O of `SHOW ENGINE INNODB STATUS`,
+//! also an excerpt of them, and the variables about the log and commits of `SHOW GLOBAL STATUS` and
 //! `SHOW GLOBAL VARIABLES`, with borders, separated by tabs or blanks, or vertical (`\G`). Other
 //! sections and variables say nothing about the log and are passed over.
 

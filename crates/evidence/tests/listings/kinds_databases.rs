@@ -93,7 +93,7 @@ fn innodb_status_of_other_releases() {
     assert!(import_in(&[prose.as_bytes()], 64, Some(Kind::Innodb)).is_err());
 }
 
-/// The section LOG alone, as people paste it, and the settings that it is held against; of two
+/// The section LOG alone, as people paste it, and the settings that it is compared with; of two
 /// excerpts each is a line.
 #[test]
 fn an_excerpt_of_a_status_and_settings() {
