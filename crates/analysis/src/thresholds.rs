@@ -259,6 +259,15 @@ thresholds! {
     unflushed_after_flush_s,
     /// Transactions that wrote, for each flush and session.
     commits_per_flush_and_session,
+    /// 99th percentile of etcd's syncs of its log.
+    etcd_wal_p99_ms,
+    /// 99th percentile of etcd's commits of its backend.
+    etcd_commit_p99_ms,
+    /// Age of InnoDB's last checkpoint from which pages are flushed for the log, in percent of its
+    /// files.
+    checkpoint_async_pct,
+    /// The same from which sessions wait for that.
+    checkpoint_sync_pct,
     /// Share of power cuts with a loss, at 95 %, that a tested stack may have at most.
     cuts_bound_pct,
     /// Capacity above the need.
@@ -326,6 +335,8 @@ const SHARES: &[&str] = &[
     "decay_pct",
     "step_pct",
     "cuts_bound_pct",
+    "checkpoint_async_pct",
+    "checkpoint_sync_pct",
 ];
 
 fn sensible(name: &str, value: f64) -> Result<(), String> {

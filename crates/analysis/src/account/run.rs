@@ -188,15 +188,19 @@ fn causes(run: &Run) -> AccountAnswer {
             ..AccountAnswer::default()
         };
     }
+    // Figures that contradict each other are no cause, and no cause is believed without them.
+    let is_against =
+        |f: &&Finding| f.id == catalogue::EVIDENCE_AVERAGE.id && f.weight >= Weight::Caution;
+    let contradiction = run.findings.iter().find(is_against).map(short);
     let Some((first, rest)) = found.split_first() else {
+        let why = "No finding follows from this evidence about what commits wait for: it takes \
+                   figures of log file sync and log file parallel write. The figures and tables \
+                   below show what it contains.";
         return AccountAnswer {
             words: "No cause found".to_owned(),
-            why: vec![
-                "No finding follows from this evidence about what commits wait for: it takes \
-                 figures of log file sync and log file parallel write. The figures and tables \
-                 below show what it contains."
-                    .to_owned(),
-            ],
+            why: std::iter::once(why.to_owned())
+                .chain(contradiction)
+                .collect(),
             axes,
             ..AccountAnswer::default()
         };
@@ -210,7 +214,8 @@ fn causes(run: &Run) -> AccountAnswer {
         weight: first.weight,
         why: {
             let others = rest.iter().take(2).map(|f| short(f));
-            more.into_iter().chain(advice).chain(others).collect()
+            let more = more.into_iter().chain(advice).chain(contradiction);
+            more.chain(others).collect()
         },
         axes,
         ..AccountAnswer::default()

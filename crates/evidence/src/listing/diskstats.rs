@@ -1,5 +1,7 @@
-//! Copies of `/proc/diskstats`, one or more in a file, with `TS` lines of seconds between them as
-//! pt-diskstats collects them: two copies are subtracted to operations, latencies and utilisation.
+//! Copies of `/proc/diskstats`, one or more in a file: two copies are subtracted to operations,
+//! latencies and utilisation. The time of a copy is above it: `TS` and seconds, as pt-diskstats
+//! collects them, the seconds alone (`date +%s`, also with a part or as nanoseconds), or a date
+//! with a time. Without times there are no rates.
 //!
 //! Columns are those of the kernel's `Documentation/admin-guide/iostats.rst`: reads, merged,
 //! sectors of 512 bytes, milliseconds; the same of writes; in flight, milliseconds of I/O, weighted
@@ -26,6 +28,7 @@ const WRITE_SECTORS: usize = 6;
 const WRITE_MS: usize = 7;
 const IN_FLIGHT: usize = 8;
 const BUSY_MS: usize = 9;
+const WEIGHTED_MS: usize = 10;
 const FLUSHES: usize = 15;
 const FLUSH_MS: usize = 16;
 
@@ -82,8 +85,13 @@ impl DiskstatsCopies {
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         match line.as_bytes().first() {
             Some(b' ' | b'0'..=b'9') => {}
-            Some(b'T') => {
+            Some(b'T') if line.starts_with("TS ") => {
                 self.stamp(line, number);
+                return;
+            }
+            // What `date` prints.
+            Some(b'M' | b'T' | b'W' | b'F' | b'S') => {
+                self.moment(SourceLine::new(number, line));
                 return;
             }
             _ => return,
@@ -94,6 +102,7 @@ impl DiskstatsCopies {
         }
         let source = SourceLine::new(number, line);
         let Some((name, counters)) = sample(source) else {
+            self.moment(source);
             return;
         };
         let sample = Sample {
@@ -119,6 +128,28 @@ impl DiskstatsCopies {
         if let Some(seconds) = word.parse::<f64>().ok().filter(|_| plain) {
             let source = SourceLine::new(number, line);
             self.at = Some((seconds, source.scaled(word, seconds, 1.0)));
+        }
+    }
+
+    /// A line that is a time alone: seconds since 1970, their thousandths or billionths, or a date
+    /// with a time of day.
+    fn moment(&mut self, source: SourceLine<'_>) {
+        const EPOCH: std::ops::Range<f64> = 1e9..1e10;
+        const LONGEST: usize = 64;
+        let word = source.text.trim();
+        if word.len() > LONGEST {
+            return;
+        }
+        let plain = word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let units = [1.0, 1e-3, 1e-6, 1e-9];
+        let of_unit = |number: f64| units.iter().find(|unit| EPOCH.contains(&(number * **unit)));
+        let number = word.parse::<f64>().ok().filter(|_| plain);
+        if let Some((number, unit)) = number.and_then(|number| Some((number, *of_unit(number)?))) {
+            self.at = Some((number * unit, source.scaled(word, number, unit)));
+        } else if let Some(seconds) = date_and_time(word) {
+            let inputs = source.span(word).map(Into::into).into_iter().collect();
+            let cell = SourcedCell::computed(Some(seconds), "seconds since 1970", inputs);
+            self.at = Some((seconds, cell));
         }
     }
 
@@ -220,6 +251,22 @@ impl DiskstatsCopies {
     }
 }
 
+/// Seconds of `2024-03-11 10:00:00.5`, or of what `date` prints, `Mon Mar 11 10:00:00 CET 2024`:
+/// only differences are used, so that the zone does not matter.
+fn date_and_time(text: &str) -> Option<f64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let micros = crate::trace::stamp(text).or_else(|| {
+        let words: Vec<&str> = text.split_ascii_whitespace().take(8).collect();
+        let [_, month, day, time, .., year] = words.as_slice() else {
+            return None;
+        };
+        let month = MONTHS.find(month).filter(|_| month.len() == 3)? / 3 + 1;
+        let day: u8 = day.parse().ok()?;
+        crate::trace::stamp(&format!("{year}-{month:02}-{day:02} {time}"))
+    });
+    micros.map(|micros| micros as f64 / 1e6)
+}
+
 fn open(number: u64, sheets: &mut Sheets) -> usize {
     let columns = [
         ("device", "Device"),
@@ -238,6 +285,7 @@ fn open(number: u64, sheets: &mut Sheets) -> usize {
         ("write_await_ms", "w_await"),
         ("flush_await_ms", "f_await"),
         ("util_pct", "%util"),
+        ("queue", "avg queue"),
         ("in_flight", "In flight"),
     ];
     sheets.open("diskstats", "Samples of /proc/diskstats", number, &columns)
@@ -309,6 +357,7 @@ fn row(source: SourceLine<'_>, name: &str, before: &Sample, after: &Sample) -> V
         mean(WRITE_MS, WRITES),
         mean(FLUSH_MS, FLUSHES),
         rate(BUSY_MS, 0.1),
+        rate(WEIGHTED_MS, 1e-3),
         in_flight.map_or_else(SourcedCell::blank, |(n, s)| {
             SourcedCell::read(Cell::Count(n), s)
         }),

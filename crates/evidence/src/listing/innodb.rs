@@ -1,7 +1,7 @@
-//! What InnoDB prints of its log: the sections LOG and FILE I/O of `SHOW ENGINE INNODB STATUS`, and
-//! the variables about the log and commits of `SHOW GLOBAL STATUS`, with borders, separated by tabs
-//! or blanks, or vertical (`\G`). Other sections and variables say nothing about the log and are
-//! passed over.
+//! What InnoDB prints of its log: the sections LOG and FILE I/O of `SHOW ENGINE INNODB STATUS`,
+//! also an excerpt of them, and the variables about the log and commits of `SHOW GLOBAL STATUS` and
+//! `SHOW GLOBAL VARIABLES`, with borders, separated by tabs or blanks, or vertical (`\G`). Other
+//! sections and variables say nothing about the log and are passed over.
 
 use crate::counters::{CounterListing, CounterView};
 use crate::origin::{SourceLine, SourcedCell};
@@ -52,16 +52,26 @@ const COUNTED: [&str; 20] = [
     "Questions",
     "Uptime",
 ];
-const GAUGES: [&str; 5] = [
+const GAUGES: [&str; 6] = [
     "Innodb_os_log_pending_fsyncs",
     "Innodb_os_log_pending_writes",
     "Innodb_checkpoint_age",
     "Innodb_checkpoint_max_age",
     "Innodb_redo_log_logical_size",
+    "Innodb_redo_log_capacity_resized",
+];
+/// Settings of the log.
+const SETTINGS: [&str; 6] = [
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_redo_log_capacity",
+    "innodb_log_buffer_size",
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
 ];
 
 /// Columns of a status, and the text before the figure of each that is alone on its line.
-const COLUMNS: [(&str, &str); 14] = [
+const COLUMNS: [(&str, &str); 15] = [
     ("time", "Time"),
     ("lsn", "Log sequence number"),
     ("written_lsn", "Log written up to"),
@@ -76,39 +86,68 @@ const COLUMNS: [(&str, &str); 14] = [
     ("os_file_reads", "OS file reads"),
     ("os_file_writes", "OS file writes"),
     ("os_fsyncs", "OS fsyncs"),
+    ("max_checkpoint_age", "Max checkpoint age"),
 ];
 /// Columns that are no counters.
-const NO_COUNTERS: [usize; 5] = [0, 6, 7, 8, 10];
+const NO_COUNTERS: [usize; 6] = [0, 6, 7, 8, 10, 14];
 const LSN: usize = 1;
+const CHECKPOINT: usize = 5;
 const BANNER: &str = " INNODB MONITOR OUTPUT";
 
-/// Whether a line begins a status or is a variable of the log.
+/// Whether a line begins a status, is the position of a checkpoint, or is a variable of the log.
 pub fn opens(line: &str) -> bool {
     let is_banner = line.trim_end().ends_with(BANNER) && !line.starts_with("END OF");
-    is_banner || variable(line).is_some_and(|(name, _)| name.starts_with("Innodb_"))
+    let is_of_log = |name: &str| name.to_ascii_lowercase().starts_with("innodb_");
+    is_banner
+        || figure_at(line, CHECKPOINT).is_some()
+        || variable(line).is_some_and(|(name, _)| is_of_log(name))
 }
 
-/// A variable of the log and its value: `| Innodb_log_waits | 0 |`, or with a tab or blanks.
+/// A variable of the log and its value: `| Innodb_log_waits | 0 |`, with a tab or blanks, or
+/// `@@innodb_log_file_size: 0` of a vertical listing.
 fn variable(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = match line.strip_prefix('|') {
-        Some(inner) => inner.trim_end().strip_suffix('|')?.split_once('|')?,
-        None => line.split_once('\t').or_else(|| line.split_once("  "))?,
+    let (name, value) = match (line.strip_prefix('|'), line.trim_start().strip_prefix("@@")) {
+        (Some(inner), _) => inner.trim_end().strip_suffix('|')?.split_once('|')?,
+        (None, Some(setting)) => setting.split_once(": ")?,
+        (None, None) => line.split_once('\t').or_else(|| line.split_once("  "))?,
     };
     let (name, value) = (name.trim(), value.trim());
-    let is_known = || COUNTED.contains(&name) || GAUGES.contains(&name);
-    value.parse::<u64>().ok().filter(|_| is_known())?;
+    let name = name.strip_prefix("global.").unwrap_or(name);
+    value.parse::<u64>().ok().filter(|_| is_known(name))?;
     Some((name, value))
+}
+
+fn is_known(name: &str) -> bool {
+    [&COUNTED[..], &GAUGES, &SETTINGS]
+        .iter()
+        .any(|names| names.contains(&name))
+}
+
+/// The figure of a column of a status whose words begin the line.
+fn figure_at(line: &str, column: usize) -> Option<&str> {
+    let (_, words) = COLUMNS.get(column)?;
+    let figure = line.strip_prefix(words)?;
+    let figure = figure.strip_prefix(' ')?.trim();
+    is_figure(figure).then_some(figure)
+}
+
+/// A status that is being read.
+#[derive(Debug)]
+struct OpenStatus {
+    line: u64,
+    cells: [SourcedCell; COLUMNS.len()],
+    /// The section is one of those that are read.
+    is_in_section: bool,
+    /// Its banner is missing: it is given where it has the position of a checkpoint.
+    is_excerpt: bool,
 }
 
 /// The statuses and variables of a file.
 #[derive(Debug, Default)]
 pub struct InnodbOutput {
     file: String,
-    /// The status that is being read.
-    open: Option<(u64, [SourcedCell; COLUMNS.len()])>,
-    /// The section is one of those that are read.
-    is_in_section: bool,
-    tables: [Option<usize>; 2],
+    open: Option<OpenStatus>,
+    tables: [Option<usize>; 3],
     /// The name of a vertical listing, whose value follows.
     name: Option<SourcedCell>,
     /// The listing of variables that is being read.
@@ -132,7 +171,10 @@ impl InnodbOutput {
         let first = line.as_bytes().first();
         let may = matches!(
             first,
-            Some(b'|' | b'0'..=b'9' | b'I' | b'C' | b'H' | b'B' | b'Q' | b'U' | b'V')
+            Some(
+                b'|' | b'@' | b' ' | b'0'
+                    ..=b'9' | b'I' | b'C' | b'H' | b'B' | b'Q' | b'U' | b'V' | b'L' | b'i' | b's'
+            )
         );
         if self.open.is_none() && self.name.is_none() && !may {
             return;
@@ -148,19 +190,43 @@ impl InnodbOutput {
                 let mut cells: [SourcedCell; COLUMNS.len()] = Default::default();
                 // A thread's number is behind the time in some releases.
                 cells[0] = source.text(time);
-                self.open = Some((number, cells));
-                self.is_in_section = false;
+                self.open = Some(OpenStatus {
+                    line: number,
+                    cells,
+                    is_in_section: false,
+                    is_excerpt: false,
+                });
             }
             return;
         }
-        if self.open.is_some() {
+        let found = variable(line);
+        // A status may be cut, and what follows it is of another statement.
+        let is_behind = found.is_some() || line.starts_with("Variable_name: ");
+        self.excerpt(line, number, sheets);
+        if self.open.is_some() && !is_behind {
             self.status(line, source);
             return;
         }
+        self.give(sheets);
         self.vertical(line, source, sheets);
-        if let Some((name, value)) = variable(line) {
+        if let Some((name, value)) = found {
             self.variable(source.text(name), source.cell(value), number, sheets);
         }
+    }
+
+    /// Opens a status without its banner at its first position; in an excerpt, the next one.
+    fn excerpt(&mut self, line: &str, number: u64, sheets: &mut Sheets) {
+        let is_again = |open: &OpenStatus| open.is_excerpt && open.cells[LSN].cell != Cell::Blank;
+        if figure_at(line, LSN).is_none() || !self.open.as_ref().is_none_or(is_again) {
+            return;
+        }
+        self.give(sheets);
+        self.open = Some(OpenStatus {
+            line: number,
+            cells: Default::default(),
+            is_in_section: true,
+            is_excerpt: true,
+        });
     }
 
     /// Ends the file.
@@ -171,7 +237,7 @@ impl InnodbOutput {
 
     /// A line of a status.
     fn status(&mut self, line: &str, source: SourceLine<'_>) {
-        let Some((_, cells)) = &mut self.open else {
+        let Some(open) = &mut self.open else {
             return;
         };
         let is_title = !line.is_empty()
@@ -179,11 +245,12 @@ impl InnodbOutput {
                 .bytes()
                 .all(|b| b.is_ascii_uppercase() || b" /".contains(&b));
         if is_title {
-            self.is_in_section = matches!(line, "LOG" | "FILE I/O");
+            open.is_in_section = matches!(line, "LOG" | "FILE I/O");
         }
-        if !self.is_in_section {
+        if !open.is_in_section {
             return;
         }
+        let cells = &mut open.cells;
         for (at, (_, words)) in COLUMNS.iter().enumerate().skip(1) {
             let figure = match line.strip_prefix(words) {
                 Some(rest) => Some(rest),
@@ -201,10 +268,12 @@ impl InnodbOutput {
     }
 
     fn give(&mut self, sheets: &mut Sheets) {
-        let Some((line, cells)) = self.open.take() else {
+        let Some(open) = self.open.take() else {
             return;
         };
-        if cells[LSN].cell == Cell::Blank {
+        let OpenStatus { line, cells, .. } = open;
+        let is_cut = open.is_excerpt && cells[CHECKPOINT].cell == Cell::Blank;
+        if cells[LSN].cell == Cell::Blank || is_cut {
             return;
         }
         let mut listing = CounterListing::new(&STATUS, &self.file, line);
@@ -225,8 +294,7 @@ impl InnodbOutput {
     /// `Variable_name: Innodb_log_waits`, then `        Value: 0`.
     fn vertical(&mut self, line: &str, source: SourceLine<'_>, sheets: &mut Sheets) {
         if let Some(name) = line.strip_prefix("Variable_name: ").map(str::trim) {
-            let is_known = COUNTED.contains(&name) || GAUGES.contains(&name);
-            self.name = is_known.then(|| source.text(name));
+            self.name = is_known(name).then(|| source.text(name));
             return;
         }
         let Some(name) = self.name.take() else {
@@ -249,6 +317,14 @@ impl InnodbOutput {
             return;
         };
         let key = key.clone();
+        if SETTINGS.contains(&key.as_str()) {
+            let columns = [("variable", "Variable_name"), ("value", "Value")];
+            let title = "SHOW GLOBAL VARIABLES: log";
+            let open = || sheets.open("mysql_variables", title, number, &columns);
+            let table = *self.tables[2].get_or_insert_with(open);
+            sheets.sourced_row(table, number, vec![name, value]);
+            return;
+        }
         let mut listing = match self.variables.take() {
             Some(listing) if !listing.has(&key) => listing,
             before => {

@@ -72,6 +72,20 @@ fn names_sysstat(line: &str) -> bool {
     from && (small.contains("v$sysstat") || small.contains("dba_hist_sysstat"))
 }
 
+/// What a snapshot is called, by its number or its begin, and when its counters were read: an
+/// interval's begin is of the snapshot before.
+fn snapshot_name(snap: Option<&str>, read_at: Option<&str>) -> Option<String> {
+    let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let snap = snap.map(|s| match is_number(s) {
+        true => format!("snap {s}"),
+        false => s.to_owned(),
+    });
+    match (snap, read_at) {
+        (Some(snap), Some(moment)) => Some(format!("{snap}, {moment}")),
+        (snap, moment) => snap.or(moment.map(str::to_owned)),
+    }
+}
+
 /// Whether a name is a statistic about redo and commits, which no other view has.
 fn is_known(name: &str) -> bool {
     const KNOWN: [&str; 6] = [
@@ -392,18 +406,8 @@ impl OracleCounters {
             .chain([&started])
             .filter_map(|(what, number)| Some(format!("{what} {}", (*number)?)))
             .collect();
-        let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-        let snap_label = snap.map(|s| match is_number(s) {
-            true => format!("snap {s}"),
-            false => s.to_owned(),
-        });
-        let snap_label = snap_label.or(begin.map(str::to_owned));
-        // When its counters were read; an interval's begin is of the snapshot before.
-        let read_at = part(&["END_INTERVAL_TIME", "SNAP_TIME"]).map(|(text, _)| text.clone());
-        let snap_label = match (snap_label, read_at.or_else(|| self.moment.clone())) {
-            (Some(snap), Some(moment)) => Some(format!("{snap}, {moment}")),
-            (snap, moment) => snap.or(moment),
-        };
+        let read_at = part(&["END_INTERVAL_TIME", "SNAP_TIME"]).map(|(text, _)| text.as_str());
+        let snap_label = snapshot_name(snap.or(begin), read_at).or_else(|| self.moment.clone());
         let listing = self.listing(view, instance.join(", "), snap_label, name, line);
         let is_average = |key: &str| AVERAGES.iter().any(|(average, ..)| *average == key);
         for (key, heading, cell) in figures.iter().filter(|(key, ..)| !is_average(key)) {

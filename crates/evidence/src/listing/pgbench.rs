@@ -167,7 +167,8 @@ impl PgbenchOutput {
         sheets.sourced_row(table, summary.line, summary.cells.to_vec());
     }
 
-    /// A statement of `-r`: milliseconds, the failures of newer releases, and the statement.
+    /// A statement of `-r`: milliseconds, the failures and retries of newer releases, and the
+    /// statement, which never begins with a number.
     fn takes_statement(&mut self, line: &str, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
         let number = source.number;
         let Some(summary) = self.open.as_ref().filter(|s| s.is_in_statements) else {
@@ -180,14 +181,12 @@ impl PgbenchOutput {
         let Some(latency) = decimals(ms, 3).or_else(|| decimals(ms, 6)) else {
             return false;
         };
-        let rest = rest.trim_start();
-        let (failures, statement) = match rest.split_once(char::is_whitespace) {
-            Some((word, statement)) if whole(word).is_some() => (Some(word), statement),
-            _ => (None, rest),
-        };
+        let (failures, rest) = leading_count(rest);
+        let (retries, statement) = leading_count(rest);
         let columns = [
             ("latency_avg_ms", "latency (ms)"),
             ("failures", "failures"),
+            ("retries", "retries"),
             ("statement", "Statement"),
             ("script", "SQL script"),
         ];
@@ -200,15 +199,26 @@ impl PgbenchOutput {
             )
         };
         let table = *self.statements.get_or_insert_with(open);
-        let failures = failures.map_or_else(SourcedCell::blank, |word| source.cell(word));
+        let count =
+            |word: Option<&str>| word.map_or_else(SourcedCell::blank, |word| source.cell(word));
         let cells = vec![
             source.scaled(ms, latency, 1.0),
-            failures,
+            count(failures),
+            count(retries),
             source.text(statement),
             summary.script.clone(),
         ];
         sheets.sourced_row(table, number, cells);
         true
+    }
+}
+
+/// A number that begins a text, and what is behind it.
+fn leading_count(text: &str) -> (Option<&str>, &str) {
+    let text = text.trim_start();
+    match text.split_once(char::is_whitespace) {
+        Some((word, behind)) if whole(word).is_some() => (Some(word), behind),
+        _ => (None, text),
     }
 }
 

@@ -24,6 +24,7 @@ mod scan;
 mod text;
 mod wait;
 
+pub(crate) use header::stamp;
 pub use scan::Scanned;
 
 use super::gathered::Ended;

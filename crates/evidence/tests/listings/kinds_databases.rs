@@ -93,6 +93,47 @@ fn innodb_status_of_other_releases() {
     assert!(import_in(&[prose.as_bytes()], 64, Some(Kind::Innodb)).is_err());
 }
 
+/// The section LOG alone, as people paste it, and the settings that it is compared with; of two
+/// excerpts each is a line.
+#[test]
+fn an_excerpt_of_a_status_and_settings() {
+    let excerpt = |lsn: u64| {
+        format!(
+            "---\nLOG\n---\nLog sequence number {lsn}\nLog flushed up to   5\n\
+             Last checkpoint at  700\n0 pending log flushes, 2 pending chkp writes\n"
+        )
+    };
+    let settings =
+        "innodb_log_file_size\t268435456\ninnodb_log_files_in_group\t2\nversion\t5.7.38-log\n";
+    let text = format!(
+        "{}{}mysql> show variables;\n{settings}",
+        excerpt(900),
+        excerpt(901)
+    );
+    let out = import(&[&text]);
+    let status = table(&out, "innodb_status");
+    assert_eq!(status.rows.len(), 2);
+    assert_eq!(number(status, 0, "lsn"), 900.0);
+    assert_eq!(number(status, 1, "lsn"), 901.0);
+    assert_eq!(number(status, 1, "checkpoint_lsn"), 700.0);
+    assert_eq!(number(status, 0, "pending_checkpoint_writes"), 2.0);
+    let variables = table(&out, "mysql_variables");
+    assert_eq!(variables.rows.len(), 2);
+    assert_eq!(number(variables, 0, "value"), 268_435_456.0);
+    // Vertical, and asked for by name; behind a status that is cut.
+    for settings in [
+        "Variable_name: innodb_log_file_size\n        Value: 7\n",
+        "@@innodb_log_file_size: 7\n",
+        "  @@global.innodb_log_file_size: 7\n",
+        "| innodb_log_file_size | 7 |\n",
+    ] {
+        let out = import(&[&format!("{}{settings}", excerpt(900))]);
+        let variables = table(&out, "mysql_variables");
+        assert_eq!(number(variables, 0, "value"), 7.0, "{settings}");
+        assert_eq!(table(&out, "innodb_status").rows.len(), 1, "{settings}");
+    }
+}
+
 #[test]
 fn variables_about_the_log() {
     assert!(crate::places::checked(VARIABLES) >= 16);

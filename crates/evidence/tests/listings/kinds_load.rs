@@ -145,6 +145,29 @@ fn statements_and_limits_of_pgbench() {
     );
 }
 
+/// With `--max-tries` statements have failures and retries before them.
+#[test]
+fn statements_with_failures_and_retries() {
+    let text = STATEMENTS
+        .replace(
+            "milliseconds and failures:",
+            "milliseconds, failures and retries:",
+        )
+        .replace("           0  END;", "           2           5  END;")
+        .replace("           0  BEGIN;", "           0           0  BEGIN;");
+    let out = import(&[&text]);
+    let statements = table(&out, "pgbench_statements");
+    assert_eq!(statements.rows.len(), 9);
+    figures(statements, 8, &[("failures", 2.0), ("retries", 5.0)]);
+    for (row, want) in [(4, "BEGIN;"), (8, "END;")] {
+        assert_eq!(
+            *cell(statements, row, "statement"),
+            Cell::Text(want.to_owned())
+        );
+    }
+    assert_eq!(*cell(statements, 0, "retries"), Cell::Blank);
+}
+
 /// 9.x prints colons, both rates, and statements without failures.
 #[test]
 fn pgbench_of_older_releases() {

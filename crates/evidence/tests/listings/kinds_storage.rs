@@ -414,6 +414,53 @@ fn counters_of_disks_without_times_and_after_a_restart() {
     }
 }
 
+/// The time of a copy: seconds alone, with a part, in thousandths or billionths, dates; without
+/// one there are waits and no rates.
+#[test]
+fn copies_of_diskstats_have_their_times_above_them() {
+    let copies = |first: &str, second: &str| {
+        format!(
+            "{first}\n   8       0 sdq 9 0 72 4 100 0 800 60 0 900 64\n\
+             {second}\n   8       0 sdq 9 0 72 4 300 0 2400 90 0 2900 4064\n"
+        )
+    };
+    for (first, second) in [
+        ("1710151200", "1710151210"),
+        ("1710151200.25", "1710151210.25"),
+        ("1710151200250", "1710151210250"),
+        ("1710151200250000000", "1710151210250000000"),
+        ("2024-03-11 10:00:00", "2024-03-11 10:00:10"),
+        ("2024-03-11T23:59:55.5+01:00", "2024-03-12T00:00:05.5+01:00"),
+        (
+            "Mon Mar 11 10:00:00 CET 2024",
+            "Mon Mar 11 10:00:10 CET 2024",
+        ),
+        (
+            "Tue Mar  5 10:00:00 UTC 2024",
+            "Tue Mar  5 10:00:10 UTC 2024",
+        ),
+    ] {
+        let out = import(&[&copies(first, second)]);
+        let samples = table(&out, "diskstats");
+        assert_eq!(samples.rows.len(), 2, "{first}");
+        for (key, want) in [
+            ("writes_per_s", 20.0),
+            ("write_await_ms", 0.15),
+            ("util_pct", 20.0),
+            ("queue", 0.4),
+        ] {
+            let value = number(samples, 1, key);
+            assert!((value - want).abs() < 1e-3, "{first}: {key} is {value}");
+        }
+    }
+    for (first, second) in [("", ""), ("42", "52"), ("Monday", "Tuesday")] {
+        let out = import(&[&copies(first, second)]);
+        let samples = table(&out, "diskstats");
+        assert_eq!(*cell(samples, 1, "writes_per_s"), Cell::Blank, "{first}");
+        assert_eq!(number(samples, 1, "write_await_ms"), 0.15, "{first}");
+    }
+}
+
 /// Times of whole seconds bound what rates are worth, and idle devices are named.
 #[test]
 fn whole_seconds_and_idle_devices_of_diskstats_are_named() {

@@ -11,6 +11,7 @@ mod findings;
 mod hourly;
 mod nights;
 mod pairs;
+mod parts;
 mod series;
 mod sixty;
 mod third;

@@ -14,8 +14,8 @@ entries! {
         .limit("share of DB time", &["db_time_small_pct"])
         .advice("Look at the events that lead the report before the log.");
     DIAGNOSIS_STORAGE = CatalogueEntry::new("diagnosis.storage", Medium,
-        "Log writes are slow: whether storage as a whole is, or the log's device alone.")
-        .limit("mean of log writes and of other waits for files", &["write_mean_fair_ms"])
+        "Log writes, or devices, are slow: whether storage as a whole is, or one device alone.")
+        .limit("mean of log writes and of other waits for files; mean write or flush of each device, all within a factor of 2", &["write_mean_fair_ms"])
         .advice("Look at what the slow files share, and what the quick ones do not.");
     DIAGNOSIS_INSTANCES = CatalogueEntry::new("diagnosis.instances", Medium,
         "Instances of one database whose log writes or commits are slow while those of others are quick.")
@@ -85,7 +85,7 @@ entries! {
         .advice("Look for what used the device or stopped the log writer at those moments: redolab watch on a running database, or a trace of the log writer.");
     DIAGNOSIS_SLOW_SYNCS = CatalogueEntry::new("diagnosis.slow_syncs", High,
         "Syncs of a log are slow: fio, PostgreSQL, SQL Server, etcd and others, by mean, 99th percentile and the longest.")
-        .limit("mean; 99th percentile", &["write_mean_fair_ms", "tail_p999_ms"])
+        .limit("mean; 99th percentile; etcd's own", &["write_mean_fair_ms", "tail_p999_ms", "etcd_wal_p99_ms", "etcd_commit_p99_ms"])
         .advice("Measure the device with redolab check, then find what else uses it.");
     DIAGNOSIS_MEANS_ALONE = CatalogueEntry::new("diagnosis.means_alone", High,
         "The evidence contains means of waits for the log and no histogram of them.")
@@ -115,6 +115,10 @@ entries! {
         .rule("10 % of the writes", "PostgreSQL documentation, pg_stat_wal.wal_buffers_full")
         .rests_on(Opinion)
         .advice("Raise wal_buffers, such as to 64MB, and look at the time of the writes.");
+    DIAGNOSIS_CHECKPOINT_AGE = CatalogueEntry::new("diagnosis.checkpoint_age", High,
+        "How full InnoDB's redo log is: the age of its last checkpoint against the size of its files.")
+        .limit("age in percent of the files", &["checkpoint_async_pct", "checkpoint_sync_pct"])
+        .advice("Enlarge the redo log (innodb_redo_log_capacity, to MySQL 8.0.29 and in MariaDB innodb_log_file_size), so that it holds an hour of redo; then look at innodb_io_capacity.");
     DIAGNOSIS_PEAK_HOUR = CatalogueEntry::new("diagnosis.peak_hour", Medium,
         "Log writes, or commits, are slow at one or several hours of the day.")
         .rule("in a series: twice the middle on at least 3 days and half of the days of that hour; half of at least 10 slow writes in one hour on 2 days, or in hours with an eighth each on 3 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")

@@ -18,7 +18,7 @@ entries! {
         .at(FigureAnchor::Percentiles);
     LATENCY_SOURCE = CatalogueEntry::new("latency.source", High,
         "What a source of latencies shows of the log: its longest wait, its 99th percentile and its mean in bands, or that it shows none of them.")
-        .limit("bands of the mean; 99th percentile", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms", "tail_p999_ms"])
+        .limit("bands of the mean; 99th percentile; share of waits under which slow ones are a rare cost; the 99th percentiles that etcd asks for", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms", "tail_p999_ms", "slow_share_pct", "etcd_wal_p99_ms", "etcd_commit_p99_ms"])
         .advice("Look for a source of single waits: a histogram, a trace, or redolab watch.");
     LATENCY_TAIL = CatalogueEntry::new("latency.tail", High,
         "The 99.9th percentile and the longest log file sync (always reported).")

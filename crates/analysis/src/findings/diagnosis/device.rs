@@ -1,10 +1,16 @@
-//! What `iostat` shows of the log's device: how busy it is, its queue, its writes; and whether its
-//! rate stays at a ceiling while writes take longer, as a provisioned limit makes it.
+//! What `iostat` and `/proc/diskstats` show of the log's device: how busy it is, its queue, its
+//! writes and flushes; and whether its rate stays at a ceiling while writes take longer, as a
+//! provisioned limit makes it.
+//!
+//! Invariant: counts since boot are no interval, and an interval without times has no rates, but
+//! has waits.
 
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
+use super::figures::WAITS_MIN;
+use super::storage::{self, DeviceWaits};
 use crate::thresholds::Thresholds;
 use measure::imported::{Imported, Table};
 use std::collections::BTreeSet;
@@ -43,21 +49,34 @@ fn await_of(line: &Line<'_>) -> Option<f64> {
     own.or_else(|| line.number("await_ms"))
 }
 
-/// Rates of writes and how long one waits. An interval without writes has no wait, and one with few
-/// counts little.
-struct WriteWaits(Vec<(f64, f64)>);
+/// How often each interval had a request of a kind, and how long one waited in ms. An interval
+/// without them has no wait, and one with few counts little.
+struct Waits(Vec<(f64, f64)>);
 
-impl WriteWaits {
-    fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> WriteWaits {
-        let known = lines.filter_map(|l| Some((l.number("writes_per_s")?, await_of(&l)?)));
-        WriteWaits(known.filter(|(rate, _)| *rate > 0.0).collect())
+impl Waits {
+    /// Of the column of their rates, or of their numbers where there are no rates.
+    fn of<'a>(
+        lines: &[Line<'a>],
+        [rate, number]: [&str; 2],
+        wait: impl Fn(&Line<'a>) -> Option<f64>,
+    ) -> Waits {
+        let has_rates = lines.iter().any(|line| line.number(rate).is_some());
+        let key = if has_rates { rate } else { number };
+        let known = lines
+            .iter()
+            .filter_map(|l| Some((l.number(key)?, wait(l)?)));
+        Waits(known.filter(|(often, _)| *often > 0.0).collect())
     }
 
-    /// The mean of all writes, in ms.
+    fn of_writes(lines: &[Line<'_>]) -> Waits {
+        Waits::of(lines, ["writes_per_s", "writes"], await_of)
+    }
+
+    /// The mean of all of them, in ms.
     fn mean_ms(&self) -> Option<f64> {
-        let rates: f64 = self.0.iter().map(|(rate, _)| rate).sum();
-        let waited: f64 = self.0.iter().map(|(rate, wait)| rate * wait).sum();
-        (rates > 0.0).then(|| waited / rates)
+        let all: f64 = self.0.iter().map(|(often, _)| often).sum();
+        let waited: f64 = self.0.iter().map(|(often, wait)| often * wait).sum();
+        (all > 0.0).then(|| waited / all)
     }
 
     fn longest_ms(&self) -> f64 {
@@ -73,14 +92,13 @@ pub(super) type RateAndWait = (f64, f64);
 pub(super) fn requests_of(imported: &Imported, device: &str) -> [Option<RateAndWait>; 2] {
     let tables = imported.tables.iter();
     let tables = tables.filter(|t| TABLES.contains(&t.id.as_str()));
-    let all: Vec<Line<'_>> = tables
+    let samples: Vec<Line<'_>> = tables
         .flat_map(lines)
         .filter(|line| is_sample(line, device))
         .collect();
-    let flush = |l: &Line<'_>| Some((l.number("flushes_per_s")?, l.number("flush_await_ms")?));
-    let flushes = all.iter().filter_map(flush);
-    let flushes = WriteWaits(flushes.filter(|(rate, _)| *rate > 0.0).collect());
-    [WriteWaits::of(all.into_iter()), flushes].map(|waits| {
+    let flush_keys = ["flushes_per_s", "flushes"];
+    let flushes = Waits::of(&samples, flush_keys, |l| l.number("flush_await_ms"));
+    [Waits::of_writes(&samples), flushes].map(|waits| {
         let rates: Vec<f64> = waits.0.iter().map(|(rate, _)| *rate).collect();
         mean(&rates).zip(waits.mean_ms())
     })
@@ -91,15 +109,61 @@ fn is_sample(line: &Line<'_>, device: &str) -> bool {
     line.text("device") == device && line.text("covers") == "interval"
 }
 
-impl DeviceSamples<'_> {
-    /// Its mean writes per second.
+impl<'a> DeviceSamples<'a> {
+    /// Its mean writes per second, or in each interval where there are no rates.
     fn writes(&self) -> f64 {
-        mean(&self.values("writes_per_s")).unwrap_or(0.0)
+        let rate = mean(&self.values("writes_per_s"));
+        rate.or_else(|| mean(&self.values("writes"))).unwrap_or(0.0)
+    }
+
+    /// Whether it has so many writes that their waits say something.
+    fn has_enough(&self) -> bool {
+        let is_rate = !self.values("writes_per_s").is_empty();
+        self.writes() >= if is_rate { FEW_WRITES } else { WAITS_MIN }
     }
 
     fn values(&self, key: &str) -> Vec<f64> {
         self.lines.iter().filter_map(|l| l.number(key)).collect()
     }
+
+    fn waits(&self, rate: [&str; 2], wait: &str) -> Waits {
+        Waits::of(&self.lines, rate, |line| line.number(wait))
+    }
+
+    fn flushes(&self) -> Waits {
+        self.waits(["flushes_per_s", "flushes"], "flush_await_ms")
+    }
+
+    /// Its waits beside those of others.
+    fn beside(&self) -> Option<DeviceWaits<'a>> {
+        let reads = self.waits(["reads_per_s", "reads"], "read_await_ms");
+        Some(DeviceWaits {
+            device: self.device,
+            write_ms: Waits::of_writes(&self.lines).mean_ms()?,
+            read_ms: reads.mean_ms(),
+            flush_ms: self.flushes().mean_ms(),
+        })
+    }
+}
+
+/// Whether a device is a partition of one of the table: `nvme0n1p1` of `nvme0n1`, `sda1` of `sda`.
+fn is_partition(device: &str, all: &[&str]) -> bool {
+    let is_part = |whole: &&str| {
+        let rest = device.strip_prefix(*whole).unwrap_or_default();
+        let number = match whole.ends_with(|c: char| c.is_ascii_digit()) {
+            true => rest.strip_prefix('p').unwrap_or_default(),
+            false => rest,
+        };
+        !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    all.iter().any(is_part)
+}
+
+/// Whether a device is made of others, or is in memory: it is slow with them, and no witness of
+/// its own.
+fn is_layer(device: &str, all: &[&str]) -> bool {
+    let begins = ["dm-", "md", "loop", "zram", "ram", "drbd", "bcache"];
+    begins.iter().any(|begin| device.starts_with(begin)) || is_partition(device, all)
 }
 
 /// Devices that are judged where nobody said which one holds the log: those with most writes.
@@ -116,22 +180,28 @@ pub(super) fn collect(
         let mut devices: Vec<&str> = lines(table).map(|line| line.text("device")).collect();
         devices.sort_unstable();
         devices.dedup();
-        if let Some(name) = log_device {
-            devices = vec![name];
-        }
-        let is_known = devices.len() == 1;
-        let samples = devices.into_iter().map(|device| DeviceSamples {
+        let is_known = devices.len() == 1 || log_device.is_some();
+        let of = |device| DeviceSamples {
             device,
             is_known,
             table,
             lines: lines(table)
                 .filter(|line| is_sample(line, device))
                 .collect(),
-        });
-        let mut samples: Vec<DeviceSamples<'_>> = samples.collect();
-        samples.retain(|of| !of.lines.is_empty() && (is_known || of.writes() >= FEW_WRITES));
-        samples.sort_by(|a, b| b.writes().total_cmp(&a.writes()));
-        for of in samples.iter().take(DEVICES_MAX) {
+        };
+        let mut all: Vec<DeviceSamples<'_>> = devices.iter().copied().map(of).collect();
+        let enough = all
+            .iter()
+            .filter(|of| of.has_enough() && !is_layer(of.device, &devices));
+        let waits: Vec<DeviceWaits<'_>> = enough.filter_map(DeviceSamples::beside).collect();
+        notes.extend(storage::of_devices(&waits, &place(table), t));
+        let is_asked = |of: &DeviceSamples<'_>| match log_device {
+            Some(name) => of.device == name,
+            None => is_known || of.has_enough() && !is_partition(of.device, &devices),
+        };
+        all.retain(|of| !of.lines.is_empty() && is_asked(of));
+        all.sort_by(|a, b| b.writes().total_cmp(&a.writes()));
+        for of in all.iter().take(DEVICES_MAX) {
             busy(of, t, notes);
             if is_known {
                 capped(of, notes);
@@ -171,7 +241,7 @@ fn one_stream(util: Option<f64>, queue: Option<f64>) -> Option<String> {
 
 /// Utilisation, queue and waits of writes.
 fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
-    let waits = WriteWaits::of(samples.lines.iter().copied());
+    let waits = Waits::of_writes(&samples.lines);
     let util = mean(&samples.values("util_pct"));
     let queue = mean(&samples.values("queue")).or_else(|| mean(&samples.values("in_flight")));
     let wait = waits.mean_ms();
@@ -187,6 +257,8 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         )
     };
     parts.extend(wait.map(each));
+    let flush = samples.flushes().mean_ms();
+    parts.extend(flush.map(|ms| format!("{} ms per flush", show(ms))));
     let reads = mean(&samples.values("reads_per_s"));
     let writes = mean(&samples.values("writes_per_s"));
     parts.extend(
@@ -198,7 +270,8 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     if parts.is_empty() {
         return;
     }
-    let weight = match wait.map(|w| band(w, t).0) {
+    let bands = [wait, flush].map(|wait| wait.map(|w| band(w, t).0));
+    let weight = match bands.into_iter().flatten().max() {
         Some(Good) | None => Info,
         // It may hold anything.
         Some(weight) if !samples.is_known => weight.min(Caution),
@@ -223,6 +296,7 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
             .maybe("util_pct", util)
             .maybe("queue", queue)
             .maybe("write_await_ms", wait)
+            .maybe("flush_await_ms", flush)
             .advice_if(weight != Info),
     );
 }

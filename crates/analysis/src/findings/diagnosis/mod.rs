@@ -5,6 +5,7 @@
 //! said; rules stay silent where rounding can explain a figure.
 
 pub mod before_after;
+mod checkpoint;
 pub(super) mod device;
 pub(super) mod figures;
 mod hours;
@@ -12,6 +13,7 @@ mod humps;
 mod instances;
 mod intervals;
 pub mod kept;
+mod prometheus;
 mod rates;
 mod risen;
 pub mod series;
@@ -48,7 +50,9 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     tails::collect(tables, thresholds, &mut notes);
     rates::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
-    timeless::collect(tables, &mut notes);
+    prometheus::collect(tables, thresholds, &mut notes);
+    checkpoint::collect(tables, thresholds, &mut notes);
+    timeless::collect(tables, thresholds, &mut notes);
     sync_methods::collect(tables, thresholds, &mut notes);
     hours::of_slow_writes(tables, &mut notes);
     hours::of_reports(&explained, &reports, &imported.sources, &mut notes);

@@ -1,11 +1,11 @@
 //! Whether the log's device is slow, or all storage is: reads of data files, writes of them and of
-//! the control file beside the log writes.
+//! the control file beside the log writes; or all devices of a machine.
 //!
 //! Invariant: nothing is said where some of the others are slow and some are not.
 
 use super::super::latency::band;
 use super::super::note::Note;
-use super::super::{Info, catalogue};
+use super::super::{Caution, Info, catalogue};
 use super::figures::{EventWaits, ReportFigures, WAITS_MIN};
 use super::{WRITE, claim_of};
 use crate::format::latency;
@@ -22,8 +22,13 @@ const OTHERS: [&str; 8] = [
     "control file sequential read",
     "control file parallel write",
 ];
-/// Kinds of them that have to be slow before storage as a whole is.
+/// Kinds of them, or devices, that have to be slow before storage as a whole is.
 const SLOW_MIN: usize = 2;
+/// Times by which devices of one cause differ at most.
+const ALIKE: f64 = 2.0;
+const SHARED: &str = "Look at what the volumes share: the array and its cache, its controllers, the paths, a limit of the \
+     machine. A device for the log alone makes commits faster and nothing else.";
+const ALONE: &str = "Look at what the log's files do not share with the data files: their volume, its cache, its limit.";
 
 pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     let slow_ms = t.write_mean_fair_ms.value;
@@ -49,7 +54,7 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
                 each.join(", ")
             ),
             Info,
-            "Look at what the log's files do not share with the data files: their volume, its cache, its limit.",
+            ALONE,
         ),
         n if n >= SLOW_MIN && n == known.len() => (
             format!(
@@ -57,8 +62,7 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
                 each.join(", ")
             ),
             band(write.mean_ms(), t).0,
-            "Look at what the volumes share: the array and its cache, its controllers, the paths, a limit of the \
-             machine. A device for the log alone makes commits faster and nothing else.",
+            SHARED,
         ),
         _ => return,
     };
@@ -71,4 +75,82 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
             .limit(format!("a mean of {slow_ms} ms"), &t.write_mean_fair_ms)
             .advice(advice),
     );
+}
+
+/// Mean waits of a device, in ms.
+pub(super) struct DeviceWaits<'a> {
+    pub(super) device: &'a str,
+    pub(super) write_ms: f64,
+    /// Of its reads and of its flushes, where it had some.
+    pub(super) read_ms: Option<f64>,
+    pub(super) flush_ms: Option<f64>,
+}
+
+impl DeviceWaits<'_> {
+    /// What a commit on it may wait for.
+    fn slowest_ms(&self) -> f64 {
+        self.flush_ms.unwrap_or(0.0).max(self.write_ms)
+    }
+}
+
+/// Devices of one table that write: all of them slow alike, or one alone.
+pub(super) fn of_devices(all: &[DeviceWaits<'_>], place: &str, t: &Thresholds) -> Option<Note> {
+    let slow_ms = t.write_mean_fair_ms.value;
+    let is_slow = |of: &&DeviceWaits<'_>| of.slowest_ms() >= slow_ms;
+    let slow: Vec<&DeviceWaits<'_>> = all.iter().filter(is_slow).collect();
+    let ends = |pick: fn(f64, f64) -> f64| slow.iter().map(|of| of.slowest_ms()).reduce(pick);
+    let (least, most) = (ends(f64::min)?, ends(f64::max)?);
+    let each = |of: &DeviceWaits<'_>| {
+        let part = |ms: Option<f64>, what: &str| {
+            ms.map(|ms| format!(", {} per {what}", latency(ms * 1e6)))
+                .unwrap_or_default()
+        };
+        format!(
+            "{} {} per write{}{}",
+            of.device,
+            latency(of.write_ms * 1e6),
+            part(of.flush_ms, "flush"),
+            part(of.read_ms, "read")
+        )
+    };
+    let (claim, weight, advice) = match slow.as_slice() {
+        [one] if all.len() >= SLOW_MIN => {
+            let others = all.iter().filter(|of| of.device != one.device);
+            let others: Vec<String> = others.map(each).collect();
+            (
+                format!(
+                    "{} alone is slow, and not all storage: {}; {}",
+                    one.device,
+                    each(one),
+                    others.join("; ")
+                ),
+                Info,
+                ALONE,
+            )
+        }
+        slow if slow.len() >= SLOW_MIN && slow.len() == all.len() && most <= ALIKE * least => {
+            let each: Vec<String> = all.iter().map(each).collect();
+            (
+                format!(
+                    "all storage is slow, not one device: {}; devices that are slow alike have a cause that they share",
+                    each.join("; ")
+                ),
+                band(most, t).0.min(Caution),
+                SHARED,
+            )
+        }
+        _ => return None,
+    };
+    Some(
+        Note::of(
+            &catalogue::DIAGNOSIS_STORAGE,
+            weight,
+            format!("{claim} ({place})"),
+        )
+        .number("slow_devices", slow.len() as f64)
+        .number("known_devices", all.len() as f64)
+        .number("slowest_ms", most)
+        .limit(format!("a mean of {slow_ms} ms"), &t.write_mean_fair_ms)
+        .advice(advice),
+    )
 }

@@ -19,12 +19,11 @@ use std::collections::BTreeMap;
 /// A single wait that is reported: Oracle's outlier.
 pub(super) const OUTLIER_MS: f64 = 500.0;
 /// Bound of a tail in the buckets of wait histograms, the nearest one under 20 ms.
-const TAIL_MS: f64 = 16.0;
+pub(super) const TAIL_MS: f64 = 16.0;
 
 pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     event_histograms(tables, t, notes);
     report_histograms(tables, t, notes);
-    buckets_of_syncs(tables, t, notes);
     tables
         .of("pg_stat_wal")
         .for_each(|table| wal_buffers(table, notes));
@@ -320,47 +319,6 @@ pub(super) fn slow(claim: String, t: &Thresholds) -> Note {
         .limit(slow_in_words(t), &t.write_mean_fair_ms)
 }
 
-/// Cumulative buckets of log syncs: the bucket in which 99 of 100 are.
-fn buckets_of_syncs(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
-    for table in tables.of("prometheus_buckets") {
-        let mut series: BTreeMap<[&str; 3], Vec<(f64, f64)>> = BTreeMap::new();
-        for line in lines(table) {
-            let key = ["metric", "labels", "scrape"].map(|key| line.text(key));
-            let bound = line.number("le").unwrap_or(f64::INFINITY);
-            let of = series.entry(key).or_default();
-            of.extend(line.number("count").map(|n| (bound, n)));
-        }
-        for ([metric, labels, scrape], mut of) in series {
-            of.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let all = of.last().map_or(0.0, |(_, n)| *n);
-            let at = of.iter().position(|(_, n)| *n >= 0.99 * all);
-            let Some(at) = at.filter(|_| all >= WAITS_MIN) else {
-                continue;
-            };
-            let from = at
-                .checked_sub(1)
-                .and_then(|at| of.get(at))
-                .map_or(0.0, |b| b.0);
-            let to = of.get(at).map_or(f64::INFINITY, |b| b.0);
-            if from * 1e3 < TAIL_MS {
-                continue;
-            }
-            let to = match to.is_finite() {
-                true => format!("to {}", latency(to * 1e9)),
-                false => "on".to_owned(),
-            };
-            let claim = format!(
-                "{metric}{}: the 99th percentile of {} syncs is from {} {to} (scrape {scrape}, {})",
-                named(labels),
-                count(all as u64),
-                latency(from * 1e9),
-                place(table)
-            );
-            notes.push(slow(claim, t).number("p99_over_ms", from * 1e3));
-        }
-    }
-}
-
 /// Where a table is from, in brackets; nothing where it joins several files.
 pub(super) fn at(table: &Table) -> String {
     named(&place(table))
@@ -380,9 +338,11 @@ fn wal_buffers(table: &Table, notes: &mut Vec<Note>) {
             continue;
         }
         let claim = format!(
-            "{} of {} writes of the log were made because wal_buffers were full: sessions wait for them ({})",
+            "{} of {} writes of the log ({:.0} %) were made because wal_buffers were full: they are too small, and \
+             sessions wait for these writes ({})",
             count(full as u64),
             count(writes as u64),
+            100.0 * full / writes,
             place(table)
         );
         notes.push(

@@ -1,15 +1,81 @@
 //! Sources that have no times of single waits for the log: what they count, and what to see
 //! instead.
 
-use super::super::evidence::view::{Line, Tables, lines, place};
+use super::super::evidence::view::{Tables, lines, place};
 use super::super::note::Note;
 use super::super::{Info, catalogue};
+use super::checkpoint::counted;
 use crate::format::count;
+use crate::thresholds::Thresholds;
 use measure::imported::Table;
 
-pub(super) fn collect(tables: Tables<'_>, notes: &mut Vec<Note>) {
+pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     without_flushes(tables, notes);
-    counts_alone(tables, notes);
+    counts_alone(tables, t, notes);
+    for table in tables.of("pg_stat_wal") {
+        notes.extend(untimed_wal(tables, table));
+    }
+    for table in tables.of("pg_stat_io") {
+        notes.extend(untimed_io(table));
+    }
+}
+
+/// What to set where PostgreSQL takes no time.
+const TIMING: &str = "Set track_wal_io_timing = on, and read the view twice some minutes apart.";
+
+/// Syncs of PostgreSQL's log that were counted and not timed; `has_times` where there is a column
+/// of times.
+fn untimed(writes: f64, syncs: f64, has_times: bool, table: &Table) -> Note {
+    let why = match has_times {
+        true => "took no time of it: track_wal_io_timing is off",
+        false => "the times are not in this listing",
+    };
+    let claim = format!(
+        "PostgreSQL wrote its log {} times and synchronised it {} times, and {why}, so no latency can be given ({})",
+        count(writes as u64),
+        count(syncs as u64),
+        place(table)
+    );
+    Note::of(&catalogue::LATENCY_SOURCE, Info, claim)
+        .number("writes", writes)
+        .number("syncs", syncs)
+        .advice(TIMING)
+}
+
+fn untimed_wal(tables: Tables<'_>, table: &Table) -> Option<Note> {
+    let sum = |key: &str| {
+        lines(table)
+            .filter_map(|line| line.number(key))
+            .sum::<f64>()
+    };
+    if !has(table, "wal_sync") {
+        let is_beside = tables.of("pg_stat_io").next().is_some();
+        let claim = format!(
+            "this pg_stat_wal counts no syncs of the log, as from PostgreSQL 18 on: nothing of their times can be \
+             judged ({})",
+            place(table)
+        );
+        let advice = "See pg_stat_io, object wal, with track_wal_io_timing = on.";
+        let note = Note::of(&catalogue::LATENCY_SOURCE, Info, claim).advice(advice);
+        return (!is_beside).then_some(note);
+    }
+    let (syncs, timed) = (sum("wal_sync"), sum("wal_sync_time_ms"));
+    let has_times = has(table, "wal_sync_time_ms");
+    (syncs > 0.0 && timed == 0.0).then(|| untimed(sum("wal_write"), syncs, has_times, table))
+}
+
+fn has(table: &Table, key: &str) -> bool {
+    table.columns.iter().any(|column| column.key == key)
+}
+
+fn untimed_io(table: &Table) -> Option<Note> {
+    let of_log = |key: &'static str| {
+        let of_log = lines(table).filter(|line| line.text("object") == "wal");
+        of_log.filter_map(|line| line.number(key)).sum::<f64>()
+    };
+    let (syncs, timed) = (of_log("fsyncs"), of_log("fsync_time_ms"));
+    let has_times = has(table, "fsync_time_ms");
+    (syncs > 0.0 && timed == 0.0).then(|| untimed(of_log("writes"), syncs, has_times, table))
 }
 
 /// fio that synchronised nothing, as far as its own words show.
@@ -40,26 +106,6 @@ fn without_flushes(tables: Tables<'_>, notes: &mut Vec<Note>) {
     }
 }
 
-/// What counters of MySQL say since its start: syncs per commit, waits for the log buffer.
-fn counted(table: &Table) -> String {
-    let of = |name: &str| {
-        let is_it = |line: &Line<'_>| line.text("variable") == name;
-        lines(table).find(is_it)?.number("value")
-    };
-    let commits = of("Com_commit").filter(|n| *n > 0.0);
-    let syncs = of("Innodb_os_log_fsyncs").zip(commits);
-    let syncs = syncs
-        .map(|(syncs, commits)| format!("; {:.2} syncs of the log per commit", syncs / commits));
-    let waits = of("Innodb_log_waits").filter(|n| *n > 0.0);
-    let waits = waits.map(|n| {
-        format!(
-            "; {} waits for room in the log buffer: look at innodb_log_buffer_size",
-            count(n as u64)
-        )
-    });
-    [syncs, waits].into_iter().flatten().collect()
-}
-
 /// A table without times of single waits: its id, what it is, what to see instead, and the tables
 /// that have such times beside it.
 type Timeless = (
@@ -70,7 +116,7 @@ type Timeless = (
 );
 
 /// Sources that count and time nothing, or have averages of intervals alone.
-fn counts_alone(tables: Tables<'_>, notes: &mut Vec<Note>) {
+fn counts_alone(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     const ALL: [Timeless; 5] = [
         (
             "mysql_status",
@@ -104,9 +150,16 @@ fn counts_alone(tables: Tables<'_>, notes: &mut Vec<Note>) {
         let Some(table) = table.filter(|_| !is_timed) else {
             continue;
         };
+        let counted = match id {
+            "mysql_status" => counted(tables, table, t),
+            _ => String::new(),
+        };
+        let nothing = match counted.is_empty() {
+            true => ": nothing of them can be judged",
+            false => "",
+        };
         let claim = format!(
-            "{what} has no time of single waits for the log: nothing of them can be judged{} ({})",
-            counted(table),
+            "{what} has no time of single waits for the log{nothing}{counted} ({})",
             place(table)
         );
         notes.push(

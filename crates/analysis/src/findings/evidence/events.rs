@@ -23,6 +23,9 @@ const SLACK: f64 = 0.03;
 const SHARE_DIGITS: f64 = 0.02;
 
 pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    for table in tables.of("system_event") {
+        averages_of_view(table, notes);
+    }
     for id in TABLES {
         let of: Vec<&Table> = tables.of(id).collect();
         of.iter().for_each(|t| averages(t, notes));
@@ -93,6 +96,115 @@ fn averages(table: &Table, notes: &mut Vec<Note>) {
                 .rule(format!("within rounding, {} ms", show(allowed))),
         );
     }
+}
+
+/// A printed average of `v$system_event` and the mean of its waits, in ms.
+struct ViewAverage<'a> {
+    event: &'a str,
+    printed_ms: f64,
+    mean_ms: f64,
+}
+
+/// Averages of `v$system_event` that are not the time over the waits: the unit is the one in which
+/// most lines agree, and the others contradict it.
+fn averages_of_view(table: &Table, notes: &mut Vec<Note>) {
+    /// Units of averages, as factors of the one that the heading names.
+    const UNITS: [f64; 6] = [1.0, 0.1, 10.0, 1e-3, 100.0, 1e3];
+    let known = lines(table).filter_map(|line| {
+        let known = |key: &str| line.number(key).filter(|ms| *ms > 0.0);
+        Some(ViewAverage {
+            event: line.text("event"),
+            printed_ms: known("avg_wait_ms")?,
+            mean_ms: known("mean_ms")?,
+        })
+    });
+    let known: Vec<ViewAverage<'_>> = known.collect();
+    let half = half_digit(known.iter().map(|of| of.printed_ms));
+    let fits = |of: &ViewAverage<'_>, unit: f64| {
+        let mean = unit * of.mean_ms;
+        (of.printed_ms - mean).abs() <= half + (HIDDEN - 1.0) * mean
+    };
+    let agree = |unit: f64| known.iter().filter(|of| fits(of, unit)).count();
+    // Of units in which as many agree, the first one; a single line has no other one.
+    let unit = UNITS.into_iter().rev().max_by_key(|unit| agree(*unit));
+    let unit = unit.filter(|unit| agree(*unit) > 1).unwrap_or(UNITS[0]);
+    let off: Vec<&ViewAverage<'_>> = known.iter().filter(|of| !fits(of, unit)).collect();
+    let Some(first) = off.iter().max_by(|a, b| {
+        let by = |of: &ViewAverage<'_>| (of.printed_ms / of.mean_ms / unit).ln().abs();
+        by(a).total_cmp(&by(b))
+    }) else {
+        return;
+    };
+    let agreed = match agree(unit) {
+        0 => String::new(),
+        n => format!(" ({n} of {} lines agree)", known.len()),
+    };
+    let sync = known.iter().find(|of| of.event == "log file sync");
+    let sync_ms = sync.map(|sync| sync.mean_ms);
+    notes.push(contradiction(
+        (first, &off),
+        unit,
+        (&agreed, sync_ms),
+        table,
+    ));
+}
+
+/// The line that is furthest off and the others; in how many lines the unit agrees, in words, and
+/// the mean of `log file sync`.
+fn contradiction(
+    (first, off): (&ViewAverage<'_>, &[&ViewAverage<'_>]),
+    unit: f64,
+    (agreed, sync_ms): (&str, Option<f64>),
+    table: &Table,
+) -> Note {
+    let printed_ms = first.printed_ms / unit;
+    let factor = (printed_ms / first.mean_ms).max(first.mean_ms / printed_ms);
+    let others: Vec<&str> = off
+        .iter()
+        .filter(|of| of.event != first.event)
+        .map(|of| of.event)
+        .collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; {} are off too", others.join(", ")),
+    };
+    // A commit waits for its log write.
+    let is_write = first.event == "log file parallel write";
+    let likelier = sync_ms.filter(|ms| is_write && *ms < printed_ms);
+    let likelier = likelier.map_or_else(String::new, |ms| {
+        format!(
+            "; log file sync takes {} ms, so the second is likelier",
+            show(ms)
+        )
+    });
+    let claim = format!(
+        "the printed average of {} is {} ms, by its time and waits {} ms: a factor of \
+         {}{agreed}{likelier}{others} ({})",
+        first.event,
+        show(printed_ms),
+        show(first.mean_ms),
+        crate::format::digits(factor),
+        place(table)
+    );
+    Note::of(&catalogue::EVIDENCE_AVERAGE, Caution, claim)
+        .number("computed_ms", first.mean_ms)
+        .number("printed_ms", printed_ms)
+        .number("lines_off", off.len() as f64)
+}
+
+/// Half of the last digit of averages that were printed with the same number of digits, in ms; a
+/// heading without a unit is in hundredths of a second.
+fn half_digit(printed_ms: impl Iterator<Item = f64> + Clone) -> f64 {
+    /// Steps that a digit may have, in ms.
+    const STEPS: [f64; 6] = [10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4];
+    let is_whole = |step: f64| {
+        let off = |ms: f64| (ms / step - (ms / step).round()).abs();
+        printed_ms.clone().all(|ms| off(ms) < 1e-6)
+    };
+    STEPS
+        .into_iter()
+        .find(|step| is_whole(*step))
+        .map_or(0.0, |step| step / 2.0)
 }
 
 /// The same event in two tables: the ratio of the printed averages against the exact one.

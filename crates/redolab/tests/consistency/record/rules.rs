@@ -11,6 +11,17 @@ const WAITS: &[&str] = &[
     "system_event",
     "wait_events",
 ];
+/// Those, and devices over time.
+const STORAGE: &[&str] = &[
+    "top_events",
+    "all_waits",
+    "foreground_waits",
+    "background_waits",
+    "system_event",
+    "wait_events",
+    "iostat",
+    "diskstats",
+];
 /// Tables that `diagnosis::sources` reads.
 const SOURCES: &[&str] = &[
     "fio_latency",
@@ -71,8 +82,8 @@ const RULES: &[(&str, &[&str])] = &[
             "sqlserver_waits",
         ],
     ),
-    ("diagnosis.storage", WAITS),
     ("diagnosis.instances", WAITS),
+    ("diagnosis.storage", STORAGE),
     (
         "diagnosis.levels",
         &["pgbench_progress", "sysbench_intervals"],
@@ -82,6 +93,10 @@ const RULES: &[(&str, &[&str])] = &[
         &["pgbench_progress", "sysbench_intervals"],
     ),
     ("diagnosis.wal_buffers", &["pg_stat_wal"]),
+    (
+        "diagnosis.checkpoint_age",
+        &["innodb_status", "mysql_status"],
+    ),
     (
         "diagnosis.peak_hour",
         &["log_write_warnings", "io_outliers", "report_series"],

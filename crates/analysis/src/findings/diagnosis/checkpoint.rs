@@ -1,0 +1,204 @@
+//! How full InnoDB's redo log is: the age of the last checkpoint against the size of its files, and
+//! what the counters since a start bound.
+//!
+//! Invariant: the capacity is never guessed: where the evidence has no settings, the age is said
+//! alone.
+
+use super::super::evidence::view::{Line, Tables, lines};
+use super::super::note::Note;
+use super::super::{Caution, Good, Info, catalogue};
+use super::tails::named;
+use crate::format::bytes;
+use crate::thresholds::Thresholds;
+use measure::imported::Table;
+use std::collections::BTreeSet;
+
+/// Tables of variables.
+const VARIABLES: [&str; 2] = ["mysql_status", "mysql_variables"];
+/// Part of the files that InnoDB's own greatest age is of: two margins of a tenth.
+const MAX_AGE_OF_FILES: f64 = 0.81;
+
+/// Variables of one file; a setting may be in another one, where all files agree on it.
+struct Variables<'a> {
+    tables: Tables<'a>,
+    file: &'a str,
+}
+
+impl<'a> Variables<'a> {
+    fn values(&self, name: &str, is_own: bool) -> Vec<f64> {
+        let tables = self.tables.0.iter().filter(|table| {
+            VARIABLES.contains(&table.id.as_str()) && (table.file == self.file) == is_own
+        });
+        let of_it = |line: &Line<'_>| line.text("variable") == name;
+        let values = tables.flat_map(lines).filter(of_it);
+        values.filter_map(|line| line.number("value")).collect()
+    }
+
+    fn own(&self, name: &str) -> Option<f64> {
+        self.values(name, true).last().copied()
+    }
+
+    fn setting(&self, name: &str) -> Option<f64> {
+        let others = || {
+            let all = self.values(name, false);
+            let first = all.first().copied()?;
+            all.iter().all(|value| *value == first).then_some(first)
+        };
+        self.own(name).or_else(others).filter(|value| *value > 0.0)
+    }
+
+    /// The greatest age that the file shows, in bytes.
+    fn age(&self) -> Option<f64> {
+        let tables = self.tables.of("innodb_status");
+        let statuses = tables
+            .filter(|table| table.file == self.file)
+            .flat_map(lines);
+        let of_status = statuses.filter_map(|line| {
+            let (lsn, checkpoint) = (line.number("lsn")?, line.number("checkpoint_lsn")?);
+            (lsn >= checkpoint).then_some(lsn - checkpoint)
+        });
+        let difference = |lsn: &str, checkpoint: &str| {
+            let age = self.own(lsn)? - self.own(checkpoint)?;
+            (age >= 0.0).then_some(age)
+        };
+        let of_variables = [
+            self.own("Innodb_checkpoint_age"),
+            difference("Innodb_lsn_current", "Innodb_lsn_last_checkpoint"),
+            difference(
+                "Innodb_redo_log_current_lsn",
+                "Innodb_redo_log_checkpoint_lsn",
+            ),
+        ];
+        let all = of_status.chain(of_variables.into_iter().flatten());
+        all.reduce(f64::max)
+    }
+
+    /// Bytes of all files, and where that is from.
+    fn capacity(&self) -> Option<(f64, String)> {
+        for name in [
+            "Innodb_redo_log_capacity_resized",
+            "innodb_redo_log_capacity",
+        ] {
+            if let Some(size) = self.setting(name) {
+                return Some((size, format!("{} ({name})", bytes(size as u64))));
+            }
+        }
+        let files = self.setting("innodb_log_file_size");
+        let files = files.zip(self.setting("innodb_log_files_in_group"));
+        if let Some((size, files)) = files {
+            let all = size * files;
+            let words = format!(
+                "{} ({files:.0} files of {})",
+                bytes(all as u64),
+                bytes(size as u64)
+            );
+            return Some((all, words));
+        }
+        let tables = self.tables.of("innodb_status");
+        let mut statuses = tables
+            .filter(|table| table.file == self.file)
+            .flat_map(lines);
+        let of_status = statuses.find_map(|line| line.number("max_checkpoint_age"));
+        let most = of_status.or_else(|| self.own("Innodb_checkpoint_max_age"));
+        let most = most.filter(|most| *most > 0.0)?;
+        let all = most / MAX_AGE_OF_FILES;
+        let words = format!(
+            "about {}, by the greatest age of {}",
+            bytes(all as u64),
+            bytes(most as u64)
+        );
+        Some((all, words))
+    }
+}
+
+pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    let ids = ["innodb_status", "mysql_status"];
+    let known = tables.0.iter().filter(|of| ids.contains(&of.id.as_str()));
+    let files: BTreeSet<&str> = known.map(|table| table.file.as_str()).collect();
+    for file in files {
+        let of = Variables { tables, file };
+        notes.extend(of.age().map(|age| note(&of, age, t)));
+    }
+}
+
+fn note(of: &Variables<'_>, age: f64, t: &Thresholds) -> Note {
+    let entry = &catalogue::DIAGNOSIS_CHECKPOINT_AGE;
+    let limits = [&t.checkpoint_async_pct, &t.checkpoint_sync_pct];
+    let [begins, waits] = limits.map(|limit| limit.value);
+    let age_words = bytes(age as u64);
+    let Some((capacity, capacity_words)) = of.capacity() else {
+        let held = match of.setting("innodb_log_file_size") {
+            Some(size) => format!("how many files of {} its redo log has", bytes(size as u64)),
+            None => "how much its redo log holds".to_owned(),
+        };
+        let claim = format!(
+            "the last checkpoint of InnoDB is {age_words} old; {held} is not in this evidence{}",
+            named(of.file)
+        );
+        let advice = "Add SHOW GLOBAL VARIABLES LIKE 'innodb%log%'.";
+        return Note::of(entry, Info, claim)
+            .number("age_bytes", age)
+            .advice(advice);
+    };
+    let pct = 100.0 * age / capacity;
+    let (weight, words) = match pct {
+        pct if pct >= waits => (
+            Caution,
+            format!(
+                "nearly full: from {waits} % on, statements that write wait until pages are flushed"
+            ),
+        ),
+        pct if pct >= begins => (
+            Info,
+            format!("from {begins} % on, InnoDB flushes pages only to make room in it"),
+        ),
+        _ => (Good, format!("there is room, under {begins} %")),
+    };
+    let claim = format!(
+        "InnoDB's redo log is {pct:.0} % full, {words}: the last checkpoint is {age_words} old, of {capacity_words}{}",
+        named(of.file)
+    );
+    Note::of(entry, weight, claim)
+        .number("age_bytes", age)
+        .number("capacity_bytes", capacity)
+        .number("age_pct", pct)
+        .limit(format!("{waits} % of the files"), &t.checkpoint_sync_pct)
+        .advice_if(weight == Caution)
+}
+
+/// What counters of MySQL say since its start, or between two listings: syncs per commit, a bound
+/// of their mean, waits for the log buffer.
+pub(super) fn counted(tables: Tables<'_>, table: &Table, t: &Thresholds) -> String {
+    let change = tables.of("mysql_status_change").next();
+    let (table, since) = match change {
+        Some(change) => (change, "between both listings"),
+        None => (table, "since the start"),
+    };
+    let of = |name: &str| {
+        let is_it = |line: &Line<'_>| line.text("variable") == name;
+        lines(table).find(is_it)?.number("value")
+    };
+    let syncs = of("Innodb_os_log_fsyncs");
+    let per_commit = syncs.zip(of("Com_commit").filter(|n| *n > 0.0));
+    let per_commit = per_commit
+        .map(|(syncs, commits)| format!("; {:.2} syncs of the log per commit", syncs / commits));
+    let rate = syncs.zip(of("Uptime").filter(|seconds| *seconds > 0.0));
+    let rate = rate.map(|(syncs, seconds)| syncs / seconds);
+    // A server that has little to do bounds nothing.
+    let rate = rate.filter(|rate| 1e3 / rate <= t.write_mean_problem_ms.value);
+    let bound = rate.map(|rate| {
+        format!(
+            "; {} syncs of it per second {since} bound their mean to {} (one after another)",
+            crate::format::digits(rate),
+            crate::format::latency(1e9 / rate)
+        )
+    });
+    let waits = of("Innodb_log_waits").map(|waits| match waits > 0.0 {
+        true => format!(
+            "; {} waits for room in the log buffer: look at innodb_log_buffer_size",
+            crate::format::count(waits as u64)
+        ),
+        false => "; no wait for the log buffer, which is big enough".to_owned(),
+    });
+    [per_commit, bound, waits].into_iter().flatten().collect()
+}
