@@ -377,14 +377,15 @@ fn grown(row: &FormulaRow<'_>, formula: &str, inputs: &[Input]) -> Result<Option
         "last value + 1" => of(0)? + 1.0,
         "(after - before) * unit / seconds" => {
             let rate = change(0)? / row.own_number("seconds")?;
-            // Operations, sectors of 512 bytes in MB, milliseconds in percent.
-            let units = [1.0, 512.0 / 1_048_576.0, 0.1].map(|unit| rate * unit);
+            // Operations, sectors of 512 bytes in MB, milliseconds in percent and in requests.
+            let units = [1.0, 512.0 / 1_048_576.0, 0.1, 1e-3].map(|unit| rate * unit);
             let all = [
                 "reads_per_s",
                 "writes_per_s",
                 "write_mb_per_s",
                 "flushes_per_s",
                 "util_pct",
+                "queue",
             ];
             let cells = all.map(|c| row.own_number(c).unwrap_or(f64::NAN));
             let near = |v: &f64| {
