@@ -34,7 +34,7 @@ impl HeadlessRows {
         }
         let words: Vec<&str> = trimmed.split_whitespace().collect();
         let is_number = |w: &&str| printed::number(w).is_some();
-        let (name, rest) = words.split_at(words.iter().position(|w| is_number(w)).unwrap_or(0));
+        let (name, rest) = words.split_at(words.iter().position(&is_number).unwrap_or(0));
         let count = rest.iter().take_while(|w| is_number(w)).count();
         let (numbers, class) = rest.split_at(count);
         let is_class = class.len() <= 2 && class.iter().all(|w| w.starts_with(char::is_uppercase));
