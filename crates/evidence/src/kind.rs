@@ -292,15 +292,18 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
 pub(super) fn recognise_whole(file: &str, head: &[u8]) -> Result<RecognisedKind, ImportRefusal> {
     let plain = blanks::plain(head);
     let head = Head { bytes: &plain };
-    if let Some(what) = look_alike::of(&head) {
-        let file = file.to_owned();
-        return Err(ImportRefusal::LookAlike { file, what });
-    }
     let not_read = |(what, instead)| ImportRefusal::NotRead {
         file: file.to_owned(),
         what,
         instead,
     };
+    if let Some(what) = look_alike::of(&head) {
+        if what == look_alike::OF_POSTGRES.0 {
+            return Err(not_read(look_alike::OF_POSTGRES));
+        }
+        let file = file.to_owned();
+        return Err(ImportRefusal::LookAlike { file, what });
+    }
     if let Some(found) = look_alike::report(&head) {
         return Err(not_read(found));
     }

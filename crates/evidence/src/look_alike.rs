@@ -6,10 +6,10 @@ use super::head::Head;
 
 /// Each with the words of which all stand in such a file.
 const LOOK_ALIKES: &[(&str, &[&str])] = &[
-    ("a PostgreSQL log", &["LOG:  ", "STATEMENT:  "]),
-    ("a PostgreSQL log", &["LOG:  duration: "]),
-    ("a PostgreSQL log", &["LOG:  checkpoint "]),
-    ("a PostgreSQL log", &[",LOG,00000,\""]),
+    (OF_POSTGRES.0, &["LOG:  ", "STATEMENT:  "]),
+    (OF_POSTGRES.0, &["LOG:  duration: "]),
+    (OF_POSTGRES.0, &["LOG:  checkpoint "]),
+    (OF_POSTGRES.0, &[",LOG,00000,\""]),
     ("a MySQL or MariaDB slow query log", &["# Query_time: "]),
     ("a SQL Server trace", &["<TraceData"]),
     ("a SQL Server error log", &["Microsoft SQL Server 20"]),
@@ -20,6 +20,12 @@ const LOOK_ALIKES: &[(&str, &[&str])] = &[
         &["EVENT LOG HEADER", "Event Monitor name"],
     ),
 ];
+
+/// What to import instead of a log of PostgreSQL's, which has only what took longer than a limit.
+pub(super) const OF_POSTGRES: (&str, &str) = (
+    "a PostgreSQL log",
+    "import pg_stat_io or pg_stat_wal twice, with track_wal_io_timing on, or a log of pgbench -l",
+);
 
 /// Words of a 10046 trace's header: what names another product there is no Oracle trace.
 const OTHER_BANNERS: &[(&str, &str)] = &[

@@ -169,4 +169,42 @@ pub(super) const MONITORS: &[Tool] = &[
             &["\"Series\",\"Time\""],
         ],
     ),
+    (
+        "a log of ZooKeeper, which has only the syncs over its threshold",
+        "measure the disk of its log with redolab check, or import `iostat -x` of the same time",
+        &[&["fsync-ing the write ahead log"]],
+    ),
+    (
+        "a log of Redis, which has only what took too long",
+        "measure the disk of its file with redolab check, or import `iostat -x` of the same time",
+        &[&["AOF fsync is taking too long"]],
+    ),
+    (
+        "Ceph's perf dump",
+        "run fio with --ioengine=rbd --fdatasync=1 --output-format=json+",
+        &[&["kv_sync_lat"], &["kv_flush_lat"], &["\"bluefs\": {"]],
+    ),
+    (
+        "a summary by file of performance_schema, in picoseconds since the server's start",
+        "see redolab watch, or import SHOW ENGINE INNODB STATUS with SHOW GLOBAL STATUS",
+        &[
+            &["SUM_TIMER_WAIT"],
+            &["SUM_TIMER_MISC"],
+            &["sum_timer_wait"],
+        ],
+    ),
+    (
+        "a log of MongoDB",
+        "measure the disk of its journal with redolab check, or import `iostat -x` of the same time",
+        &[&["{\"t\":{\"$date\"", "\"ctx\":"]],
+    ),
+    (
+        "a snapshot of Db2",
+        "measure the disk of its logs with redolab check, or import `iostat -x` of the same time",
+        &[
+            &["Number write log IOs"],
+            &["Log write time (sec.ns)"],
+            &["NUM_LOG_WRITE_IO"],
+        ],
+    ),
 ];

@@ -430,7 +430,7 @@ fn joined(done: &Done) -> String {
     text.join(" ")
 }
 
-fn compare(number: &str) -> Done {
+pub(super) fn compare(number: &str) -> Done {
     let side =
         |name: &str, letter: char| format!("{name}={}", inputs(&format!("{number}{letter}-"))[0]);
     let (before, after) = (side("before", 'a'), side("after", 'b'));

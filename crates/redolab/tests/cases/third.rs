@@ -1,7 +1,7 @@
 //! Excerpts as people send them: with what another program put before each line, with collapsed
 //! blanks, wrapped columns, merged headings, or rows without headings. Each has its right answer.
 
-use super::sixty::{Key, answers, import};
+use super::sixty::{Key, answers, compare, import};
 
 const READ: &[Key] = &[
     (
@@ -110,4 +110,82 @@ fn a_summary_of_system_calls_has_its_name() {
         "strace -f -T -e trace=fdatasync,fsync",
     ];
     import("third/25-").expect(1, &words);
+}
+
+/// What else a mail or a ticket has: instances, snapshots, time-outs, contradictions.
+const FOURTH: &[Key] = &[
+    (
+        "third/19-",
+        &["6 of them took 1.00 s, within 1 %", "wake-up is missed"],
+        &["0 log writes"],
+    ),
+    (
+        "fourth/03-",
+        &[
+            "instance 1 9.84 ms (904,112 waits); the others are quick: instance 2 930 µs",
+            "Log file parallel write takes 0.61 ms on average over 861,540 waits",
+        ],
+        &["5.45 ms"],
+    ),
+    (
+        "fourth/04-",
+        &[
+            "14.60 ms on average over 391,442 waits, from 5 to 20 ms (snap 8807, 2024-03-05 07:00:00)",
+        ],
+        &["5.08 ms on average"],
+    ),
+    (
+        "fourth/07-",
+        &["5 of them took 30.0 s, within 1 %", "152,125 ms together"],
+        &["1.20 s or"],
+    ),
+    (
+        "fourth/09-",
+        &[
+            "Log file parallel write takes 420 µs on average",
+            "neither is a verdict",
+        ],
+        &[],
+    ),
+    (
+        "fourth/17-",
+        &[
+            "A commit waits 12.6 ms for the synchronous secondary",
+            "1.50 ms for its own log",
+        ],
+        &[],
+    ),
+];
+const FOURTH_PAIRS: &[Key] = &[
+    (
+        "fourth/27",
+        &["305 µs per flush", "6.90 ms per flush", "flush: × 22.6"],
+        &[],
+    ),
+    (
+        "fourth/28",
+        &[
+            "redo 4.88 MB/s to 77.4 MB/s",
+            "look at what makes the redo before the device",
+        ],
+        &["so look at the device and at what else it does"],
+    ),
+];
+
+#[test]
+fn instances_snapshots_and_contradictions_are_judged() {
+    answers(FOURTH, import);
+    answers(FOURTH_PAIRS, compare);
+}
+
+#[test]
+fn logs_of_other_programs_have_their_names() {
+    for (begin, name) in [
+        ("fourth/08-", "a PostgreSQL log"),
+        ("fourth/16-", "performance_schema"),
+        ("fourth/18-", "ZooKeeper"),
+        ("fourth/19-", "Ceph's perf dump"),
+    ] {
+        import(begin).expect(1, &[name]);
+    }
 }

@@ -91,6 +91,11 @@ fn histograms(before: &Imported, after: &Imported) -> Vec<BeforeAfter> {
     pairs.collect()
 }
 
+/// `writes`, `flushes`.
+fn many(kind: &str) -> &'static str {
+    if kind == "flush" { "flushes" } else { "writes" }
+}
+
 /// Devices that both listings of iostat have, the one that changed most first; of each its flushes,
 /// which a commit waits for, or its writes, whichever changed more, before the others.
 fn devices(before: &Imported, after: &Imported) -> Vec<BeforeAfter> {
@@ -110,7 +115,7 @@ fn devices(before: &Imported, after: &Imported) -> Vec<BeforeAfter> {
             let of = |(_, kind, sides): &(f64, &str, [RateAndWait; 2])| {
                 let (rate, wait) = sides[at];
                 let wait = latency(wait * 1e6);
-                format!("{wait} per {kind} at {} a second", digits(rate))
+                format!("{wait} per {kind} at {} {}/s", digits(rate), many(kind))
             };
             kinds.iter().map(of).collect::<Vec<_>>().join(", ")
         };

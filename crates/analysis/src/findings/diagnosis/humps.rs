@@ -1,8 +1,12 @@
 //! Two groups of waits in a histogram, with hardly any between: most are quick, and some meet a
 //! stall, a cache that is full, another path. A mean describes neither.
 
-use super::super::evidence::view::show;
-use super::figures::WAITS_MIN;
+use super::super::evidence::distribution::of_report;
+use super::super::evidence::view::{Tables, show};
+use super::super::note::Note;
+use super::super::{Caution, catalogue};
+use super::figures::{ReportFigures, WAITS_MIN};
+use super::{SYNC, WRITE};
 use crate::format::latency;
 
 /// The buckets between hold at most this part of the smaller peak.
@@ -73,6 +77,36 @@ fn filled(buckets: &[(f64, f64)]) -> Vec<(f64, f64)> {
         all.push((*to, *waits));
     }
     all
+}
+
+/// A report whose histogram of an event and whose mean of it cannot be of the same waits.
+pub(super) fn against_mean(report: &ReportFigures<'_>, tables: Tables<'_>, notes: &mut Vec<Note>) {
+    /// Times that the least mean of the histogram is the printed one: shares are rounded.
+    const APART: f64 = 1.5;
+    for event in [WRITE, SYNC] {
+        let waits = report.event(event).filter(|of| of.waits >= WAITS_MIN);
+        let shares = of_report(tables, report.file, event);
+        let Some((waits, shares)) = waits.zip(shares) else {
+            continue;
+        };
+        let (mean_ns, least_ns) = (waits.mean_ms() * 1e6, shares.mean_at_least());
+        if least_ns <= APART * mean_ns {
+            continue;
+        }
+        let claim = format!(
+            "{event} takes {} on average by its waits and its time, and at least {} by its histogram: both cannot \
+             be of the same waits, so neither is a verdict ({})",
+            latency(mean_ns),
+            latency(least_ns),
+            report.file
+        );
+        notes.push(
+            Note::of(&catalogue::EVIDENCE_AVERAGE, Caution, claim)
+                .number("mean_ms", mean_ns / 1e6)
+                .number("least_ms", least_ns / 1e6)
+                .advice("Compare both with another source of the same time, such as V$EVENT_HISTOGRAM_MICRO."),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     let explained = hours::of_series(tables, &reports, thresholds, &mut notes);
     tails::collect(tables, thresholds, &mut notes);
     rates::collect(tables, thresholds, &mut notes);
+    standby::of_sql_server(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
     prometheus::collect(tables, thresholds, &mut notes);
     checkpoint::collect(tables, thresholds, &mut notes);
@@ -58,6 +59,7 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     hours::of_reports(&explained, &reports, &imported.sources, &mut notes);
     let passed_over = series::passed_over(tables);
     for report in reports.iter().filter(|of| !passed_over.contains(of.file)) {
+        humps::against_mean(report, tables, &mut notes);
         storage::collect(report, thresholds, &mut notes);
         if !has_rows {
             write_mean(report, thresholds, &mut notes);

@@ -11,9 +11,14 @@
 
 use super::super::agreement::observe;
 use super::super::evidence::distribution::{Distribution, of_report};
-use super::super::evidence::view::Tables;
-use super::figures::{EventWaits, ReportFigures};
+use super::super::evidence::view::{Tables, lines, place};
+use super::super::latency::band;
+use super::super::note::Note;
+use super::super::{Caution, catalogue};
+use super::figures::{EventWaits, ReportFigures, WAITS_MIN};
 use super::{SYNC, WRITE};
+use crate::format::latency;
+use crate::thresholds::Thresholds;
 
 /// Waits for a standby of one release each; those of the log writer before those of the process
 /// that sends for it.
@@ -63,6 +68,36 @@ fn waits(report: &ReportFigures<'_>) -> Option<(&'static str, EventWaits)> {
         let name = names.iter().find(|name| report.event(name).is_some())?;
         Some((*name, waits))
     })
+}
+
+/// What commits of SQL Server wait for a synchronous secondary replica, beside their own log.
+pub(super) fn of_sql_server(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    for table in tables.of("sqlserver_waits") {
+        let mean = |name: &str| {
+            let mut found = lines(table).filter(|line| line.text("wait_type") == name);
+            let line = found.find(|line| line.number("waits").is_some_and(|n| n >= WAITS_MIN))?;
+            line.number("mean_ms")
+        };
+        let (replica, own) = (mean("HADR_SYNC_COMMIT"), mean("WRITELOG"));
+        let Some((replica, own)) = replica.zip(own).filter(|(replica, own)| replica > own) else {
+            continue;
+        };
+        let claim = format!(
+            "a commit waits {} for the synchronous secondary (HADR_SYNC_COMMIT) and {} for its own log \
+             (WRITELOG): the secondary or the network to it, not the log's disk ({})",
+            latency(replica * 1e6),
+            latency(own * 1e6),
+            place(table)
+        );
+        let weight = band(replica, t).0.max(Caution);
+        notes.push(
+            Note::of(&catalogue::DIAGNOSIS_REMOTE_WRITE, weight, claim)
+                .number("replica_ms", replica)
+                .number("own_ms", own)
+                .advice("Look at the secondary's log disk and at the network to it; asynchronous commit makes commits \
+                         shorter and changes what they survive."),
+        );
+    }
 }
 
 /// A standby whose process sends and of which no commit waits, in words.
