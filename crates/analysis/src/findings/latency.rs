@@ -2,7 +2,7 @@
 //! commit's time is I/O or scheduling.
 
 use super::catalogue;
-use super::diagnosis::gathered;
+use super::constants::gathered;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;

@@ -11,6 +11,7 @@ mod bucket;
 mod cache;
 pub mod catalogue;
 pub(crate) mod concurrency;
+mod constants;
 pub mod diagnosis;
 pub(crate) mod disk;
 mod endurance;

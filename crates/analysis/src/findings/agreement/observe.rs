@@ -4,7 +4,7 @@
 //! evidence does not show is absent.
 
 use super::super::diagnosis::device;
-use super::super::diagnosis::figures::{EventWaits, reports};
+use super::super::diagnosis::{figures::EventWaits, reports::reports};
 use super::super::evidence::published::clock;
 use super::super::evidence::view::{Line, Tables, lines};
 use measure::imported::{Imported, Table};

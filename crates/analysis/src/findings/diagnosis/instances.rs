@@ -86,7 +86,7 @@ fn unlike(event: &str, mut each: Vec<OfInstance<'_>>, t: &Thresholds) -> Option<
 #[cfg(test)]
 mod tests {
     use super::super::super::evidence::view::Tables;
-    use super::super::figures::reports;
+    use super::super::reports::reports;
     use super::*;
     use measure::imported::{Cell, Column, Table};
 

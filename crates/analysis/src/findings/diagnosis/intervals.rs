@@ -27,7 +27,16 @@ pub(super) fn moment(name: &str) -> Option<DateTime> {
         "%d-%b-%y %I.%M.%S%.f %p",
         "%b %d %H:%M:%S %Y",
     ];
-    let name = name.replace('T', " ");
+    let is_digit = |at: Option<&u8>| at.is_some_and(u8::is_ascii_digit);
+    let bytes = name.as_bytes();
+    // Between a date and a time.
+    let is_between = |at: usize| {
+        is_digit(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_digit(bytes.get(at + 1))
+    };
+    let apart = name
+        .char_indices()
+        .map(|(at, c)| if c == 'T' && is_between(at) { ' ' } else { c });
+    let name: String = apart.collect();
     let is_zone = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
     let words: Vec<&str> = name.split_whitespace().filter(|w| !is_zone(w)).collect();
     let parsed = |text: &str| {

@@ -5,7 +5,7 @@
 
 use super::super::evidence::view::lines;
 use super::figures::{EventWaits, ReportFigures};
-use super::{SYNC, WRITE, series};
+use super::{SYNC, WRITE};
 use crate::format::{count, latency};
 use measure::imported::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub(super) fn in_series(
     reports: &[ReportFigures<'_>],
     places: [&dyn Fn(usize) -> bool; 2],
 ) -> String {
-    let is_other = |of: &str| !series::instance(table).ends_with(of);
+    let is_other = |of: &str| !table.title.ends_with(of);
     let by_file: BTreeMap<&str, &ReportFigures<'_>> = reports
         .iter()
         .filter(|report| !report.interval.is_some_and(|(of, _)| is_other(of)))

@@ -4,13 +4,14 @@
 //! Invariant: every source is judged by the same thresholds, the mean's and the 20 ms rule's for
 //! the tail. What has a mean, a percentile and a longest wait is judged by `sources`.
 
+use super::super::constants::gathered;
 use super::super::evidence::distribution::of_report;
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
 use super::figures::WAITS_MIN;
 use super::humps::two_groups;
-use super::{SYNC, WRITE, gathered};
+use super::{SYNC, WRITE};
 use crate::format::{count, latency};
 use crate::thresholds::Thresholds;
 use measure::imported::Table;
