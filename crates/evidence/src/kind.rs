@@ -297,12 +297,12 @@ pub(super) fn recognise_whole(file: &str, head: &[u8]) -> Result<RecognisedKind,
         what,
         instead,
     };
-    if let Some(what) = look_alike::of(&head) {
-        if what == look_alike::OF_POSTGRES.0 {
-            return Err(not_read(look_alike::OF_POSTGRES));
-        }
+    if let Some((what, instead)) = look_alike::of(&head) {
         let file = file.to_owned();
-        return Err(ImportRefusal::LookAlike { file, what });
+        return Err(match instead {
+            Some(instead) => not_read((what, instead)),
+            None => ImportRefusal::LookAlike { file, what },
+        });
     }
     if let Some(found) = look_alike::report(&head) {
         return Err(not_read(found));

@@ -4,28 +4,39 @@
 
 use super::head::Head;
 
-/// Each with the words of which all stand in such a file.
-const LOOK_ALIKES: &[(&str, &[&str])] = &[
-    (OF_POSTGRES.0, &["LOG:  ", "STATEMENT:  "]),
-    (OF_POSTGRES.0, &["LOG:  duration: "]),
-    (OF_POSTGRES.0, &["LOG:  checkpoint "]),
-    (OF_POSTGRES.0, &[",LOG,00000,\""]),
-    ("a MySQL or MariaDB slow query log", &["# Query_time: "]),
-    ("a SQL Server trace", &["<TraceData"]),
-    ("a SQL Server error log", &["Microsoft SQL Server 20"]),
-    ("a Db2 trace", &["DB2 UDB", "fnc ("]),
-    ("Db2's diagnostic log", &["LEVEL: ", "PROC : db2"]),
+/// What to import instead of a log of PostgreSQL's, which has only what took longer than a limit.
+const OF_POSTGRES: LookAlike = (
+    "a PostgreSQL log",
+    Some(
+        "import pg_stat_io or pg_stat_wal twice, with track_wal_io_timing on, or a log of pgbench -l",
+    ),
+);
+
+/// What a file is, and what to import instead of it, where something of the same server is read.
+type LookAlike = (&'static str, Option<&'static str>);
+
+/// Each with the words of which all are in such a file.
+const LOOK_ALIKES: &[(LookAlike, &[&str])] = &[
+    (OF_POSTGRES, &["LOG:  ", "STATEMENT:  "]),
+    (OF_POSTGRES, &["LOG:  duration: "]),
+    (OF_POSTGRES, &["LOG:  checkpoint "]),
+    (OF_POSTGRES, &[",LOG,00000,\""]),
     (
-        "a Db2 event monitor's output",
+        ("a MySQL or MariaDB slow query log", None),
+        &["# Query_time: "],
+    ),
+    (("a SQL Server trace", None), &["<TraceData"]),
+    (
+        ("a SQL Server error log", None),
+        &["Microsoft SQL Server 20"],
+    ),
+    (("a Db2 trace", None), &["DB2 UDB", "fnc ("]),
+    (("Db2's diagnostic log", None), &["LEVEL: ", "PROC : db2"]),
+    (
+        ("a Db2 event monitor's output", None),
         &["EVENT LOG HEADER", "Event Monitor name"],
     ),
 ];
-
-/// What to import instead of a log of PostgreSQL's, which has only what took longer than a limit.
-pub(super) const OF_POSTGRES: (&str, &str) = (
-    "a PostgreSQL log",
-    "import pg_stat_io or pg_stat_wal twice, with track_wal_io_timing on, or a log of pgbench -l",
-);
 
 /// Words of a 10046 trace's header: what names another product there is no Oracle trace.
 const OTHER_BANNERS: &[(&str, &str)] = &[
@@ -129,7 +140,7 @@ fn one_of(head: &Head<'_>, of: &[Other]) -> Option<(&'static str, &'static str)>
 }
 
 /// What the file is, if it is of another database.
-pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
+pub(super) fn of(head: &Head<'_>) -> Option<LookAlike> {
     let banner = Head {
         bytes: &head.bytes[..head.bytes.len().min(BANNER_BYTES)],
     };
@@ -139,9 +150,9 @@ pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
     }
     let other = OTHER_BANNERS.iter().find(|(_, word)| banner.has(word));
     if let Some((what, _)) = other {
-        return Some(what);
+        return Some((what, None));
     }
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = LOOK_ALIKES.iter().find(|(_, words)| all(words));
-    found.map(|(what, _)| *what)
+    found.map(|(found, _)| *found)
 }

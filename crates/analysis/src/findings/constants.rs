@@ -38,7 +38,7 @@ pub(super) fn gathered(times_ms: &[f64]) -> Option<(String, &'static str)> {
         .map(|ms| crate::format::latency(ms * 1e6))
         .collect();
     let words = format!(
-        "; {n} of them took {}, within 1 %: a time-out of the path has such constants, a slow medium has none",
+        "; {n} of them took {}, within 1 %: a time-out has such constants, a slow medium has none",
         at.join(" or ")
     );
     let advice = "Look at the paths: multipath time-outs and retries, errors of links and switches, aborted \

@@ -5,6 +5,7 @@ use super::Grid;
 use super::ROWS_MAX;
 use super::cell::GridCell;
 use super::html_table::{COLUMNS_MAX, HtmlCell, HtmlRow, lay_out};
+use super::lists_statements;
 use measure::origin::TextSpan;
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
@@ -12,9 +13,6 @@ use memchr::{memchr, memchr_iter, memchr2, memrchr};
 const TEXT_MAX: usize = 2000;
 /// Letters of the longest tag that is known, with its slash.
 const NAME_MAX: usize = 8;
-/// How the titles of tables of SQL statements begin.
-const STATEMENTS: [&str; 2] = ["SQL ordered by ", "Complete List of SQL Text"];
-
 /// Reads HTML as it comes, however it is cut.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -115,7 +113,7 @@ impl Html {
     /// Whether this is in a table of SQL statements, which is most of a report, and of which
     /// nothing is read.
     fn is_passed_over(&self) -> bool {
-        self.table.is_some() && STATEMENTS.iter().any(|begin| self.title.starts_with(begin))
+        self.table.is_some() && lists_statements(self.title.as_bytes())
     }
 
     /// Ends the file inside whatever it was cut in. A row that is not closed is not given: it may

@@ -33,6 +33,12 @@ use html::Html;
 /// Rows of a grid that are kept: the longest table of a report has some hundreds.
 const ROWS_MAX: usize = 5000;
 
+/// Whether a title, or a line that is one, is of a list of SQL statements: most of a report.
+pub(crate) fn lists_statements(title: &[u8]) -> bool {
+    const TITLES: [&[u8]; 2] = [b"SQL ordered by ", b"Complete List of SQL Text"];
+    TITLES.iter().any(|begin| title.starts_with(begin))
+}
+
 /// A table of text.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {

@@ -177,16 +177,15 @@ fn bare(part: &[u8]) -> &[u8] {
     }
 }
 
+/// The words of a value.
+type ValueWords<'w, 'a> = &'w [&'a [u8]];
+
 /// The values behind the event, each one word, a moment or a label with its unit, and where they
 /// begin.
-#[allow(
-    clippy::type_complexity,
-    reason = "parts of a line, each of several words"
-)]
 fn values_behind<'a, 'w>(
     names: &[String],
     words: &'w [&'a [u8]],
-) -> Option<(Vec<&'w [&'a [u8]]>, usize)> {
+) -> Option<(Vec<ValueWords<'w, 'a>>, usize)> {
     let mut end = words.len();
     let mut behind = Vec::new();
     for name in names.iter().rev() {

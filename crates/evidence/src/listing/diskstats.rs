@@ -260,7 +260,10 @@ fn date_and_time(text: &str) -> Option<f64> {
         let [_, month, day, time, .., year] = words.as_slice() else {
             return None;
         };
-        let month = MONTHS.find(month).filter(|_| month.len() == 3)? / 3 + 1;
+        let at = MONTHS
+            .find(month)
+            .filter(|at| month.len() == 3 && at % 3 == 0)?;
+        let month = at / 3 + 1;
         let day: u8 = day.parse().ok()?;
         crate::trace::stamp(&format!("{year}-{month:02}-{day:02} {time}"))
     });

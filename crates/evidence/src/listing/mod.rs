@@ -32,7 +32,7 @@ pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::ruled::TITLE;
 use super::awr::text::{Text, heads_profile};
-use super::awr::{delimited, give::ReportFigures};
+use super::awr::{delimited, give::ReportFigures, lists_statements};
 use super::blanks;
 use super::event_histogram::HistogramLines;
 use super::head::Head;
@@ -240,12 +240,10 @@ struct StatementList {
 impl StatementList {
     /// Takes a line; whether it is within such a list.
     fn takes(&mut self, line: &[u8]) -> bool {
-        const TITLES: [&[u8]; 2] = [b"SQL ordered by ", b"Complete List of SQL Text"];
         /// Dashes of the rule that ends a section; those of columns are in groups.
         const RULE_MIN: usize = 20;
         if TITLE.is_in(line) {
-            let title = line.trim_ascii_start();
-            self.is_open = TITLES.iter().any(|begin| title.starts_with(begin));
+            self.is_open = lists_statements(line.trim_ascii_start());
             return false;
         }
         let inner = line.trim_ascii();

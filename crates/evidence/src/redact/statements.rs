@@ -117,8 +117,7 @@ fn begun(text: &str) -> Inside {
     if QUOTED.iter().any(|begin| line.contains(begin)) && line.contains(':') {
         return Inside::Until(Ending::Indented);
     }
-    let lists = ["SQL ordered by ", "Complete List of SQL Text"];
-    if lists.iter().any(|list| line.starts_with(list)) {
+    if crate::awr::lists_statements(line.as_bytes()) {
         return Inside::Listed;
     }
     Inside::Nothing

@@ -4,6 +4,7 @@
 use crate::harness::{Done, Place};
 use crate::hourly::{HEALTHY, Hour, report, words};
 use std::fmt::Write;
+use std::path::Path;
 
 fn write(place: &Place, name: &str, text: &str) {
     let path = place.path().join(name);
@@ -277,4 +278,22 @@ fn expect_densities(page: &str) {
     for part in ["foreground with 1 job: log file sync", "most waits around"] {
         assert!(section.contains(part), "{part}");
     }
+}
+
+/// Copies of /proc/diskstats without the times between them have numbers and no rates.
+#[test]
+fn devices_without_times_have_no_rate_per_second() {
+    let place = Place::new();
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/parts");
+    let text = std::fs::read_to_string(cases.join("13-diskstats-two.txt")).expect("an input");
+    let untimed: String = text
+        .lines()
+        .filter(|line| line.split_whitespace().count() > 3)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    for name in ["a.txt", "b.txt"] {
+        std::fs::write(place.path().join(name), &untimed).expect("written");
+    }
+    let done = place.run(&["compare", "--label", "a=a.txt", "--label", "b=b.txt"]);
+    assert!(!done.out.contains("writes/s"), "{done:?}");
 }

@@ -252,3 +252,14 @@ fn hourly_listings_of_counters_are_a_series_of_their_intervals() {
         "{first:?}"
     );
 }
+
+#[test]
+fn a_long_series_of_listings_loses_no_table() {
+    let place = Place::new();
+    let days =
+        (18..28).flat_map(|day| listings(move |hour| format!("2024-06-{day} {hour:02}:00:03"), 1));
+    std::fs::write(place.path().join("loop.lst"), days.collect::<String>()).expect("written");
+    let done = place.run(&["import", "loop.lst"]);
+    done.expect(0, &["By time"]);
+    assert!(!done.out.contains("are not kept"), "{done:?}");
+}

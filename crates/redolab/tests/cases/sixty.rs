@@ -177,7 +177,7 @@ const READ: &[Key] = &[
             "10 log writes",
             "242,519 ms",
             "8 of them took 30.0 s",
-            "a time-out of the path",
+            "a time-out has such constants",
         ],
         &["on average"],
     ),

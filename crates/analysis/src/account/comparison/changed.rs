@@ -94,7 +94,7 @@ pub(super) fn changed(c: &Comparison) -> Option<AccountAnswer> {
         Some(d) => {
             let times = d.ratio.map_or_else(String::new, words::change);
             Some(format!(
-                "there is more redo ({times}) and each log write has more of it, so look at what makes the \
+                "there is more redo ({times}), and larger log writes take longer, so look at what makes the \
                  redo before the device"
             ))
         }

@@ -2,6 +2,7 @@
 //! every count has grown past its old value cannot be seen in them.
 
 use crate::findings::catalogue;
+use crate::findings::diagnosis::intervals::INTERVALS_MIN;
 use crate::findings::evidence::view::{Line, Tables};
 use crate::findings::note::Note;
 use crate::findings::{Caution, Info};
@@ -17,9 +18,6 @@ const CHANGES: [(&str, &str); 3] = [
 ];
 /// What names of instances have before the time of their start.
 const STARTED: &str = "started ";
-
-/// Intervals between listings that are a series.
-const SERIES_MIN: usize = 3;
 
 /// The doubt; `None` where nothing was subtracted, or the start of the instance is known.
 pub(super) fn doubt(imported: &Imported) -> Option<Note> {
@@ -63,7 +61,7 @@ pub(super) fn doubt(imported: &Imported) -> Option<Note> {
     // Counters that grew from listing to listing hardly did so across a restart.
     let of_changes = CHANGES.iter().flat_map(|(id, _)| tables.lines(id));
     let intervals: BTreeSet<&str> = of_changes.map(|line| line.text("to")).collect();
-    let weight = match intervals.len() < SERIES_MIN {
+    let weight = match intervals.len() < INTERVALS_MIN {
         true => Caution,
         false => Info,
     };

@@ -85,7 +85,7 @@ impl Waits {
 }
 
 /// Mean requests of a kind per second of a device, and how many ms one waits, by the intervals that
-/// have some.
+/// have some; nothing of intervals without times.
 pub(super) type RateAndWait = (f64, f64);
 
 /// The writes and the flushes of a device.
@@ -94,7 +94,7 @@ pub(super) fn requests_of(imported: &Imported, device: &str) -> [Option<RateAndW
     let tables = tables.filter(|t| TABLES.contains(&t.id.as_str()));
     let samples: Vec<Line<'_>> = tables
         .flat_map(lines)
-        .filter(|line| is_sample(line, device))
+        .filter(|line| is_sample(line, device) && line.number("writes_per_s").is_some())
         .collect();
     let flush_keys = ["flushes_per_s", "flushes"];
     let flushes = Waits::of(&samples, flush_keys, |l| l.number("flush_await_ms"));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Tables of differences that have figures of an interval.
 const CHANGES: [&str; 2] = ["system_event_change", "sysstat_change"];
 /// Intervals that are more than a before and an after.
-const INTERVALS_MIN: usize = 3;
+pub(in crate::findings) const INTERVALS_MIN: usize = 3;
 /// Before the instance in the title of such a table.
 const OF: &str = "differences of listings";
 

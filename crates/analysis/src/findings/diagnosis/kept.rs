@@ -32,7 +32,9 @@ pub fn thin(imported: &mut Imported) -> Option<String> {
             kept.extend(most.map(|(_, line)| report(line)));
         }
     }
-    dropped.retain(|report| !kept.contains(report));
+    // Intervals between listings have no tables of their own.
+    let files: BTreeSet<&str> = imported.tables.iter().map(|t| t.file.as_str()).collect();
+    dropped.retain(|report| !kept.contains(report) && files.contains(report.as_str()));
     imported
         .tables
         .retain(|table| !dropped.contains(&table.file));

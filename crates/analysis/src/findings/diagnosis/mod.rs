@@ -11,7 +11,7 @@ pub(super) mod figures;
 mod hours;
 mod humps;
 mod instances;
-mod intervals;
+pub(super) mod intervals;
 pub mod kept;
 mod prometheus;
 mod rates;
