@@ -52,7 +52,7 @@ fn banner(of: &AccountAnswer) -> Markup {
         @if !of.words.is_empty() {
             div class={ "banner " (tone) } {
                 p class=(if is_long { "a long" } else { "a" }) { (bounded(&of.words)) }
-                @for why in &of.why { p.s { (bounded(&clipped(why))) } }
+                @for why in &of.why { p.s { (bounded(&clipped(why, 420))) } }
                 @if !of.axes.is_empty() {
                     dl.axes { @for (name, words) in &of.axes {
                         div { dt { (name) } dd { (bounded(words)) } }
@@ -66,11 +66,6 @@ fn banner(of: &AccountAnswer) -> Markup {
 /// Why the figures may not mean what they seem to; those behind the first ones unfold.
 fn doubts(of: &AccountAnswer) -> Markup {
     let (shown, others) = of.doubts.split_at(DOUBTS.min(of.doubts.len()));
-    // One line more takes no more room than the fold.
-    let (shown, others) = match others.len() {
-        0 | 1 => (&of.doubts[..], &[][..]),
-        _ => (shown, others),
-    };
     let all = |doubts: &[(Statement, &str)]| {
         html! { @for (of, section) in doubts { (doubt(of, section)) } }
     };
@@ -92,7 +87,7 @@ fn doubt(of: &Statement, section: &str) -> Markup {
         word => format!("{word}: "),
     };
     html! { p.warn {
-        (bounded(&clipped(&format!("{word}{}", of.claim)))) " "
+        (bounded(&clipped(&format!("{word}{}", of.claim), 280))) " "
         a href={ "#" (section) } { "More" }
     } }
 }
@@ -111,12 +106,11 @@ pub(super) fn title(run: &Run, of: &Account) -> String {
 }
 
 /// A sentence as far as the first screen has room for it.
-fn clipped(text: &str) -> String {
-    const MOST: usize = 420;
-    if text.chars().count() <= MOST {
+fn clipped(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    let head: String = text.chars().take(MOST).collect();
+    let head: String = text.chars().take(most).collect();
     let end = head.rfind(' ').unwrap_or(head.len());
     format!("{} …", head.get(..end).unwrap_or(&head))
 }

@@ -252,7 +252,7 @@ fn few_rounds_decide_nothing() {
 }
 
 #[test]
-fn ten_differences_come_first_and_clipped_intervals_are_arrows() {
+fn eight_differences_come_first_and_clipped_intervals_are_arrows() {
     let mut c = sound(Some(6));
     let one = c.differences[2].clone();
     c.differences = (1..=25)
@@ -271,7 +271,7 @@ fn ten_differences_come_first_and_clipped_intervals_are_arrows() {
         all.expect("a drawing").to_owned()
     };
     let top = drawing("top1");
-    assert_eq!(top.matches("class=\"mk\"").count(), 10);
+    assert_eq!(top.matches("class=\"mk\"").count(), 8);
     assert!(html.contains("All 50 differences"));
     // Bars end in caps as long as they are within the scale, then in an arrow.
     let level = |drawing: &str| drawing.matches("class=\"ln\"").count();
@@ -307,10 +307,10 @@ fn many_doubts_leave_the_first_screen_to_the_drawing_and_no_notice_is_left_out()
     for all in 0..8_usize {
         c.notices = (0..all).map(|n| format!("Doubt number {n}.")).collect();
         let html = compare::html(&c, &[]);
-        let expected = if all > 3 { [2, all - 2] } else { [all, 0] };
+        let expected = if all > 2 { [2, all - 2] } else { [all, 0] };
         assert_eq!(doubts(&html), expected, "{all} doubts");
         let summary = format!("<summary>{} more of these</summary>", all.saturating_sub(2));
-        assert_eq!(html.contains(&summary), all > 3);
+        assert_eq!(html.contains(&summary), all > 2);
     }
 }
 
