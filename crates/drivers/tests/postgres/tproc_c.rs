@@ -10,7 +10,7 @@ use measure::run::ConsistencyCondition;
 use measure::workload::Workload;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const USERS: u32 = 4;
@@ -74,15 +74,20 @@ struct Done {
     errors: Vec<String>,
 }
 
-/// Runs users for a time, or until their sessions fail; `meanwhile` runs once a third has passed.
+/// Runs users for a time, or until their sessions fail; `meanwhile` runs once a third has passed and
+/// an order was committed.
 fn run_users(target: &OpenedTarget, time: Duration, meanwhile: impl FnOnce()) -> Done {
     let stop = AtomicBool::new(false);
+    let orders = AtomicU64::new(0);
     let one = |number: u32| {
         let mut session = target.driver.session(user(number)).expect("a session");
         let (mut kinds, mut error) = ([0; 5], None);
         while !stop.load(Ordering::Relaxed) && error.is_none() {
             match session.transaction() {
-                Ok(transaction) => kinds[usize::from(transaction.kind)] += 1,
+                Ok(transaction) => {
+                    kinds[usize::from(transaction.kind)] += 1;
+                    orders.fetch_add(u64::from(transaction.kind == 0), Ordering::Relaxed);
+                }
                 Err(failed) => error = Some(failed.to_string()),
             }
         }
@@ -93,6 +98,10 @@ fn run_users(target: &OpenedTarget, time: Duration, meanwhile: impl FnOnce()) ->
         let users: Vec<_> = (0..USERS).map(|n| scope.spawn(move || one(n))).collect();
         let started = Instant::now();
         std::thread::sleep(time / 3);
+        let patience = Instant::now() + Duration::from_secs(60);
+        while orders.load(Ordering::Relaxed) == 0 && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         meanwhile();
         std::thread::sleep(time.saturating_sub(started.elapsed()));
         stop.store(true, Ordering::Relaxed);

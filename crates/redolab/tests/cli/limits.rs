@@ -401,7 +401,7 @@ fn an_archived_log_ends_within_the_limit() {
         "--max-write",
         "200M",
         "--time",
-        "60s",
+        "10m",
         "--jobs",
         "4",
         "--allow-busy",

@@ -120,7 +120,7 @@ fn storm_size_sweep_and_open_loops_run_on_a_server() {
     let open = ["--rate", "50", "--jobs", "4"];
     let runs: [(Vec<&str>, usize, u64); 3] = [
         (storm.to_vec(), 1, 1_600),
-        ([&sweep[..], &short].concat(), 3, 4),
+        ([&sweep[..], &["--commits", "4"]].concat(), 3, 4),
         ([&open[..], &short].concat(), 1, 20),
     ];
     for (more, rows, least) in runs {

@@ -169,6 +169,11 @@ fn a_lie_of_three_percent_is_found() {
                     }
                     let row = last.expect("at least one");
                     let what = format!("files: {files}, {jobs} jobs, {api:?}, {lie:?}");
+                    if files && !enough(&row) {
+                        // On the null device there is always enough.
+                        println!("skipped: {what}: the device is too busy");
+                        continue;
+                    }
                     let check = &row.cross_check;
                     let found = finding(&row).unwrap_or_else(|| panic!("{what}: {check:?}"));
                     // The law itself may find a lie too, and by more.

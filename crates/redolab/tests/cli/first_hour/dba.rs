@@ -128,6 +128,10 @@ fn expect_ticket(text: &str, title: &str) {
         // Commits that nobody waits for share no log write.
         let per_write = headings.iter().position(|h| *h == "Commits/write");
         let per_write = per_write.map(|at| line[at].as_str());
+        // A device that is busy with other work may let none through in so short a time.
+        if line[2] == "0" {
+            continue;
+        }
         assert_eq!(per_write == Some("–"), workload == "LGWR-THR", "{line:?}");
     }
 }
