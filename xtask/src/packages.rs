@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("redolab-measure", "crates/measure"),
     ("redolab-device", "crates/device"),
     ("redolab-redo", "crates/redo"),
+    ("redolab-simulate", "crates/simulate"),
     ("redolab-drivers", "crates/drivers"),
     ("redolab-evidence", "crates/evidence"),
     ("redolab-analysis", "crates/analysis"),

@@ -59,7 +59,8 @@ impl Triggers {
 
     /// Bytes in the open batch from which on the log writer is posted, in a log buffer that holds
     /// `room` bytes of redo; more than a batch ever has where no trigger asks for it.
-    pub(crate) fn post_bytes(&self, room: u64) -> u32 {
+    #[must_use]
+    pub fn post_bytes(&self, room: u64) -> u32 {
         let third = if self.third { room / 3 } else { u64::MAX };
         let bytes = self.bytes.map_or(u64::MAX, u64::from);
         u32::try_from(third.min(bytes)).unwrap_or(u32::MAX)

@@ -122,7 +122,7 @@ enum Phase {
 
 /// Decides between the ways.
 #[derive(Clone, Debug)]
-pub(crate) struct Learner {
+pub struct Learner {
     /// Those that may be taken, and which of them is the present one.
     ways: Vec<CommitWay>,
     home: usize,
@@ -164,7 +164,8 @@ pub(crate) struct Learner {
 impl Learner {
     /// Which ways are tried: of a log whose foregrounds write, or not, or may do either (`None`).
     /// Without `may_poll` nobody polls.
-    pub(crate) fn new(inline: Option<bool>, sync: LogFileSync, may_poll: bool) -> Learner {
+    #[must_use]
+    pub fn new(inline: Option<bool>, sync: LogFileSync, may_poll: bool) -> Learner {
         let polls: &[bool] = match sync {
             LogFileSync::PostWait => &[false],
             LogFileSync::Polling => &[true],
@@ -221,13 +222,7 @@ impl Learner {
 
     /// A log write with `commits` commits became durable at `now`, `took` after it was submitted,
     /// and `carried` more had come while it was on its way. The way from now on.
-    pub(crate) fn published(
-        &mut self,
-        now: Nanos,
-        took: Nanos,
-        commits: u64,
-        carried: u64,
-    ) -> CommitWay {
+    pub fn published(&mut self, now: Nanos, took: Nanos, commits: u64, carried: u64) -> CommitWay {
         let learned = &mut self.learned;
         learned.commits += commits;
         learned.polled += if learned.way.polling { commits } else { 0 };
@@ -254,7 +249,9 @@ impl Learner {
         self.learned.way
     }
 
-    pub(crate) fn learned(&self) -> &Learned {
+    /// What it came to.
+    #[must_use]
+    pub fn learned(&self) -> &Learned {
         &self.learned
     }
 

@@ -23,13 +23,12 @@ pub use adaptive::Adaptive;
 pub(crate) use deferral::MAX_UNDERWAY;
 pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
-pub(crate) use learning::Learner;
-pub use learning::{CommitWay, Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
+pub use learning::{CommitWay, Learned, Learner, LogFileSync, RECENT_SWITCHES, SyncSwitch};
 pub use policy::Policy;
 pub(crate) use protocol::Out;
 pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH};
 
-use crate::buffer::Batch;
+pub use crate::buffer::Batch;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use adaptive::Mode;

@@ -1,0 +1,31 @@
+//! The log writer in virtual time: what commits would take with another number of sessions, on
+//! other processors or on another device.
+//!
+//! What decides is the code that runs live: [`redo::writer::Writer`], [`redo::rules`], the learner
+//! of adaptive log writers, the flush triggers. What is here is the world around it: sessions,
+//! processors, a log buffer that only counts, a device that only takes time.
+//!
+//! Invariants:
+//! - One setup and one seed give the same result, on every machine: random draws, logarithms and
+//!   exponentials come from one library in software.
+//! - Memory does not grow with simulated time.
+//! - A simulation ends: with its time, or with a [`Stopped`] that says why it cannot go on.
+//!
+//! What it leaves out: members, stripes, rings, failover, the archiver; database writers keep up.
+
+mod agenda;
+mod buffer;
+mod chance;
+mod cores;
+mod device_model;
+mod lead;
+mod serve;
+mod session;
+mod setup;
+mod wake;
+mod world;
+
+pub use device_model::{DeviceModel, ServiceModel, Tail};
+pub use setup::{Costs, LogSetup, Setup};
+pub use world::{Outcome, Stopped, run};
+

@@ -1,0 +1,74 @@
+//! What is simulated, as plain data.
+
+use crate::device_model::DeviceModel;
+use measure::workload::Workload;
+use redo::group::Geometry;
+use redo::{LogFileSync, LogWriter, Policy, Triggers};
+
+/// What things cost a processor, nanoseconds. They are fitted by calibration, to one machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// The work of a session between two commits, the copy of its redo not included.
+    pub work_ns: u64,
+    /// Copying 1 kB of redo into the log buffer.
+    pub copy_ns_per_kb: u64,
+    /// The log writer's own work for one log write, operations not included.
+    pub turn_ns: u64,
+    /// Each operation of the device: its system call, and its interrupt.
+    pub io_ns: u64,
+    /// Waking a thread, for the thread that wakes.
+    pub wake_ns: u64,
+    /// Going to sleep and coming onto a processor again.
+    pub switch_ns: u64,
+    /// Until a processor that sleeps runs a woken thread; no work of any processor.
+    pub idle_ns: u64,
+    /// Looking once and letting others run.
+    pub poll_ns: u64,
+    /// How much longer everything takes beside each other processor that works: 0.5 is half as long
+    /// again.
+    pub contention: f64,
+    /// Coefficient of variation of the work between two commits.
+    pub work_variation: f64,
+}
+
+/// The log and its log writer.
+#[derive(Clone, Debug)]
+pub struct LogSetup {
+    /// Who writes.
+    pub writer: LogWriter,
+    /// How foregrounds wait; what is usual with that log writer where it is `None`.
+    pub log_file_sync: Option<LogFileSync>,
+    /// What makes the log writer write.
+    pub triggers: Triggers,
+    /// The log writer's parameters.
+    pub policy: Policy,
+    /// The shape of the log.
+    pub geometry: Geometry,
+    /// Blocks of the log buffer.
+    pub buffer_blocks: u64,
+}
+
+/// A row that is simulated.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Processors, 1 or more.
+    pub processors: u32,
+    /// What things cost them.
+    pub costs: Costs,
+    /// The log.
+    pub log: LogSetup,
+    /// Sessions in a closed loop, 1 or more.
+    pub sessions: u32,
+    /// What each of their transactions appends and how it commits.
+    pub workload: Workload,
+    /// The device below the log.
+    pub device: DeviceModel,
+    /// Virtual time before anything counts, nanoseconds.
+    pub warmup_ns: u64,
+    /// Virtual time that counts, nanoseconds.
+    pub time_ns: u64,
+    /// The row ends earlier, with so many commits.
+    pub commits: Option<u64>,
+    /// Of the random draws.
+    pub seed: u64,
+}

@@ -1,0 +1,357 @@
+//! The world around the log writer: time, threads, and what is recorded of them.
+//!
+//! Threads are numbered: the sessions from 0, behind them the log writer. Each has a [`Step`] that
+//! says what it does when its time on a processor is over.
+
+use crate::agenda::{Agenda, Moment};
+use crate::buffer::{CountBuffer, Place};
+use crate::chance::Chance;
+use crate::cores::Cores;
+use crate::device_model::DeviceModel;
+use crate::lead::Lead;
+use crate::serve::Serve;
+use crate::setup::Setup;
+use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
+use measure::workload::CommitWait;
+use redo::LogWriter;
+use redo::writer::{CommitWay, Learner, LogFileSync, Writer};
+use std::collections::VecDeque;
+
+/// Why a simulation could not go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// Nothing will ever happen any more.
+    #[error("nobody can go on at {at_ns} ns of virtual time: a deadlock in the model")]
+    Deadlock {
+        /// When.
+        at_ns: u64,
+    },
+    /// Virtual time does not reach that far.
+    #[error("virtual time is at its end")]
+    EndOfTime,
+    /// The setup has something that is not simulated, or that contradicts itself.
+    #[error("{0}")]
+    NotModelled(String),
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// As a measured row is recorded.
+    pub recording: Recording,
+    /// Moments of the agenda, for speed.
+    pub moments: u64,
+    /// Time of all processors in use, the warm-up not included, nanoseconds.
+    pub processors_ns: u64,
+    /// Virtual time, the warm-up included, nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Outcome {
+    /// Processor time per commit, nanoseconds.
+    #[must_use]
+    pub fn processor_ns_per_commit(&self) -> f64 {
+        let commits = self.recording.foreground().latency.count().max(1);
+        self.processors_ns as f64 / commits as f64
+    }
+}
+
+/// What a thread does when its time on a processor is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Its work is done, or there may be room now: it appends redo.
+    Append,
+    /// The redo is copied.
+    Copied(Place),
+    /// It has woken the log writer, and looks then whether its batch is durable.
+    Posted,
+    /// It has woken the log writer, and waits for room.
+    PostedForSpace,
+    /// As that, and goes on with its transaction.
+    PostedAndGoesOn,
+    /// It looks whether its batch is durable.
+    Look,
+    /// It has woken one more of its batch.
+    WokeOn,
+    /// It leads.
+    Lead,
+    /// It has woken a thread after leading.
+    Wake,
+    /// The log writer looks whether there is something to write.
+    Serve,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thread {
+    pub(crate) step: Step,
+    /// Its batch.
+    pub(crate) batch: u64,
+    /// The batch's wake word when it began to wait.
+    pub(crate) begun: u64,
+    /// It slept for its batch.
+    pub(crate) slept: bool,
+    /// It wants its batch written.
+    pub(crate) willing: bool,
+    /// Foregrounds led when it began to wait.
+    pub(crate) leads: bool,
+    /// The flush of its batch was deferred when it began to wait.
+    pub(crate) late: bool,
+    /// Records that it has yet to append.
+    pub(crate) records: u32,
+    /// When its transaction began, its commit was asked for, and its wait for room began.
+    pub(crate) since: [u64; 3],
+}
+
+/// Everything.
+pub(crate) struct World<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) now: u64,
+    pub(crate) agenda: Agenda,
+    pub(crate) cores: Cores,
+    pub(crate) chance: Chance,
+    pub(crate) device: DeviceModel,
+    pub(crate) buffer: CountBuffer,
+    pub(crate) writer: Writer,
+    pub(crate) learner: Option<Learner>,
+    pub(crate) way: CommitWay,
+    /// Foregrounds lead, always or at times.
+    pub(crate) may_lead: bool,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) lead: Lead,
+    pub(crate) serve: Serve,
+    pub(crate) post_bytes: u32,
+    /// Of each thread: the batches whose sleepers it has to wake, and how many.
+    pub(crate) to_wake: Vec<VecDeque<(u64, u32)>>,
+    /// Threads that wait for room in the log buffer.
+    pub(crate) for_space: Vec<u32>,
+    pub(crate) foreground: Foreground,
+    pub(crate) background: Background,
+    pub(crate) space_waits: WaitSum,
+}
+
+/// Simulates `setup`.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn run(setup: &Setup) -> Result<Outcome, Stopped> {
+    let mut world = World::new(setup)?;
+    world.begin();
+    let warm = setup.warmup_ns;
+    world.go_until(warm, None)?;
+    world.forget();
+    let end = warm.checked_add(setup.time_ns).ok_or(Stopped::EndOfTime)?;
+    world.go_until(end, setup.commits)?;
+    Ok(world.finish(warm))
+}
+
+impl<'a> World<'a> {
+    fn new(setup: &'a Setup) -> Result<World<'a>, Stopped> {
+        let no = |what: &str| Stopped::NotModelled(what.to_owned());
+        let log = &setup.log;
+        let inline = match log.writer {
+            LogWriter::Inline => Some(true),
+            LogWriter::Lgwr => Some(false),
+            LogWriter::Auto => None,
+            other => {
+                return Err(Stopped::NotModelled(format!(
+                    "{other} is not simulated yet"
+                )));
+            }
+        };
+        if setup.processors == 0 || setup.sessions == 0 {
+            return Err(no("at least one processor and one session are needed"));
+        }
+        let most = log.geometry.max_record(log.buffer_blocks);
+        if u64::from(
+            setup
+                .workload
+                .redo_bytes
+                .div_ceil(setup.workload.records.max(1)),
+        ) > most
+        {
+            return Err(no("a record is longer than the log accepts"));
+        }
+        let usual = log.writer.usual_log_file_sync();
+        let sync = log.log_file_sync.unwrap_or(usual);
+        let learns = inline.is_none() || sync == LogFileSync::Adaptive;
+        let learner = learns.then(|| Learner::new(inline, sync, setup.processors > 1));
+        let fixed = CommitWay {
+            inline: inline == Some(true),
+            polling: sync == LogFileSync::Polling,
+        };
+        let policy = log.policy.durable_writes(setup.device.has_durable_writes());
+        let room = log.buffer_blocks * u64::from(log.geometry.payload());
+        let thread = Thread {
+            step: Step::Append,
+            batch: 0,
+            begun: 0,
+            slept: false,
+            willing: false,
+            leads: false,
+            late: false,
+            records: 0,
+            since: [0; 3],
+        };
+        Ok(World {
+            setup,
+            now: 0,
+            agenda: Agenda::default(),
+            cores: Cores::new(setup.processors, setup.costs),
+            chance: Chance::new(setup.seed),
+            device: setup.device.clone(),
+            buffer: CountBuffer::new(log.geometry, log.buffer_blocks, policy.depth),
+            writer: Writer::new(log.geometry, policy, 0, 0, 0, Default::default()),
+            way: learner.as_ref().map_or(fixed, |l| l.learned().way),
+            learner,
+            may_lead: inline != Some(false),
+            threads: vec![thread; setup.sessions as usize + 1],
+            lead: Lead::default(),
+            serve: Serve::default(),
+            post_bytes: log.triggers.post_bytes(room),
+            for_space: Vec::new(),
+            to_wake: vec![VecDeque::new(); setup.sessions as usize + 1],
+            foreground: Foreground::default(),
+            background: Background::default(),
+            space_waits: WaitSum::default(),
+        })
+    }
+
+    /// The number of the log writer's thread.
+    pub(crate) fn log_writer(&self) -> u32 {
+        self.setup.sessions
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        self.setup.workload.commit.wait == CommitWait::Wait
+    }
+
+    fn begin(&mut self) {
+        let log_writer = self.log_writer();
+        self.serve.sleeps = true;
+        self.wake(log_writer, Step::Serve, 0);
+        for session in 0..self.setup.sessions {
+            self.threads[session as usize].records = self.setup.workload.records.max(1);
+            let work = self.work();
+            self.wake(session, Step::Append, work);
+        }
+    }
+
+    fn go_until(&mut self, end: u64, commits: Option<u64>) -> Result<(), Stopped> {
+        let most = commits.unwrap_or(u64::MAX);
+        loop {
+            let Some((at, moment)) = self.agenda.next() else {
+                return Err(Stopped::Deadlock { at_ns: self.now });
+            };
+            if at == u64::MAX {
+                return Err(Stopped::EndOfTime);
+            }
+            self.now = at;
+            self.happens(moment);
+            if at >= end || self.foreground.latency.count() >= most {
+                return Ok(());
+            }
+        }
+    }
+
+    fn happens(&mut self, moment: Moment) {
+        match moment {
+            Moment::Ran(thread) => self.ran(thread),
+            Moment::Ended(op) => self.ended(op),
+            Moment::GatherUp => self.look_at_gathering(),
+            Moment::Period => self.period(),
+        }
+    }
+
+    fn ran(&mut self, thread: u32) {
+        match self.threads[thread as usize].step {
+            Step::Append => self.append(thread),
+            Step::Copied(place) => self.copied(thread, place),
+            Step::Posted => {
+                self.wake_log_writer();
+                self.look(thread);
+            }
+            Step::PostedForSpace => {
+                self.wake_log_writer();
+                self.await_space(thread);
+            }
+            Step::PostedAndGoesOn => {
+                self.wake_log_writer();
+                self.next_record(thread);
+            }
+            Step::Look => self.look(thread),
+            Step::WokeOn => {
+                self.wake_on(thread);
+                self.returned(thread);
+            }
+            Step::Lead => self.lead_on(thread),
+            Step::Wake => self.woke(thread),
+            Step::Serve => self.serve(thread),
+        }
+    }
+
+    /// A thread that sleeps is to run for `ns`, and to do `step` then.
+    pub(crate) fn wake(&mut self, thread: u32, step: Step, ns: u64) {
+        self.threads[thread as usize].step = step;
+        self.cores.ready(self.now, &mut self.agenda, thread, ns);
+    }
+
+    /// The thread that runs goes on for `ns`, and does `step` then.
+    pub(crate) fn go_on(&mut self, thread: u32, step: Step, ns: u64) {
+        self.threads[thread as usize].step = step;
+        self.cores.go_on(self.now, &mut self.agenda, thread, ns);
+    }
+
+    /// A thread that polls has found what it looked for.
+    pub(crate) fn found(&mut self, thread: u32, step: Step) {
+        self.threads[thread as usize].step = step;
+        self.cores.found(self.now, &mut self.agenda, thread, 0);
+    }
+
+    /// The thread that runs goes to sleep.
+    pub(crate) fn sleep(&mut self) {
+        self.cores.leave(self.now, &mut self.agenda);
+    }
+
+    /// What counts begins now.
+    fn forget(&mut self) {
+        self.foreground.clear();
+        self.background = Background::default();
+        self.space_waits = WaitSum::default();
+        self.cores.used_ns = 0;
+        self.cores.queued = (0, 0);
+    }
+
+    fn finish(mut self, warm: u64) -> Outcome {
+        let workload = &self.setup.workload;
+        let load = RowLoad {
+            workload: workload.name.clone(),
+            jobs: self.setup.sessions,
+            threads: self.setup.sessions,
+            waits: self.waits(),
+            redo_bytes_per_txn: Some(workload.redo_bytes.into()),
+            records_per_txn: Some(workload.records),
+            ..RowLoad::default()
+        };
+        let window = TimeWindow {
+            start_ns: warm,
+            end_ns: self.now,
+        };
+        let mut recording = Recording::new(load, window);
+        let foreground = std::mem::take(&mut self.foreground);
+        recording
+            .foregrounds
+            .insert(ONLY_KIND.to_owned(), foreground);
+        let block_bytes = u64::from(self.setup.log.geometry.block_bytes);
+        self.background.block_bytes = self.background.blocks * block_bytes;
+        recording.background = Some(std::mem::take(&mut self.background));
+        recording.space_waits = Some(self.space_waits);
+        let (count, total_ns) = self.cores.queued;
+        recording.run_queue = (count > 0).then_some(WaitSum { count, total_ns });
+        Outcome {
+            recording,
+            moments: self.agenda.made(),
+            processors_ns: self.cores.used_ns,
+            elapsed_ns: self.now,
+        }
+    }
+}
