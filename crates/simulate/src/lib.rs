@@ -18,7 +18,9 @@ mod buffer;
 mod chance;
 mod cores;
 mod device_model;
+mod fit;
 mod lead;
+mod model_file;
 mod serve;
 mod session;
 mod setup;
@@ -26,6 +28,10 @@ mod wake;
 mod world;
 
 pub use device_model::{DeviceModel, ServiceModel, Tail};
+pub use fit::{Cell, Fit, fit};
+pub use model_file::{Basis, Model, ModelError};
 pub use setup::{Costs, LogSetup, Setup};
 pub use world::{Outcome, Stopped, run};
 
+#[cfg(test)]
+mod tests;

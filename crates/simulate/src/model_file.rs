@@ -1,0 +1,330 @@
+//! Files of models: a machine and a device as TOML, with the source of their values.
+//!
+//! Every value has a unit in its name and a range; what is missing, unknown or out of its range is
+//! refused with file, line and key. Untrusted text.
+
+use crate::device_model::{DeviceModel, ServiceModel, Tail};
+use crate::setup::Costs;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use toml::Spanned;
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// Where its values come from.
+    pub basis: Basis,
+    /// Processors of the machine.
+    pub processors: u32,
+    /// What things cost them.
+    pub costs: Costs,
+    /// The device.
+    pub device: DeviceModel,
+}
+
+/// Where a model's values come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Basis {
+    /// The source in words.
+    pub source: String,
+    /// The error of cells that were measured and not fitted, percent of their commits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_pct: Option<f64>,
+    /// The least and the most sessions of the cells that were fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<[u32; 2]>,
+    /// The least and the most redo per commit of these cells, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redo_bytes: Option<[u32; 2]>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    model: Spanned<u32>,
+    name: String,
+    #[serde(default)]
+    basis: Basis,
+    machine: Machine,
+    device: Device,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Machine {
+    processors: Spanned<u32>,
+    work_us: Spanned<f64>,
+    copy_us_per_kb: Spanned<f64>,
+    turn_us: Spanned<f64>,
+    operation_us: Spanned<f64>,
+    wake_us: Spanned<f64>,
+    switch_us: Spanned<f64>,
+    idle_us: Spanned<f64>,
+    poll_us: Spanned<f64>,
+    contention: Spanned<f64>,
+    work_variation: Spanned<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
+enum Device {
+    Service {
+        write_us: f64,
+        write_us_per_kb: f64,
+        flush_us: Option<f64>,
+        #[serde(default)]
+        variation: f64,
+        #[serde(default)]
+        tail_share: f64,
+        #[serde(default)]
+        tail_mean_us: f64,
+    },
+}
+
+/// Why a model is refused: `FILE:LINE: KEY: ...`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {what}")]
+pub struct ModelError {
+    file: String,
+    line: usize,
+    what: String,
+}
+
+/// The longest time of a model, microseconds: ten minutes.
+const MOST_US: f64 = 6e8;
+const PROCESSORS_MAX: u32 = 1024;
+
+/// The text of a model, for its refusals.
+struct Reader<'a> {
+    text: &'a str,
+    file: &'a Path,
+}
+
+impl Reader<'_> {
+    fn refuse(&self, at: usize, what: String) -> ModelError {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        ModelError {
+            file: self.file.display().to_string(),
+            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            what,
+        }
+    }
+
+    fn within(&self, key: &str, at: usize, value: f64, most: f64) -> Result<f64, ModelError> {
+        match value.is_finite() && (0.0..=most).contains(&value) {
+            true => Ok(value),
+            false => Err(self.refuse(at, format!("{key} = {value}: use 0 to {most}"))),
+        }
+    }
+
+    fn costs(&self, of: &Machine) -> Result<Costs, ModelError> {
+        let value = |key: &str, of: &Spanned<f64>, most: f64| {
+            self.within(key, of.span().start, *of.get_ref(), most)
+        };
+        let ns = |key: &str, of: &Spanned<f64>| Ok((1e3 * value(key, of, MOST_US)?) as u64);
+        let costs = Costs {
+            work_ns: ns("work_us", &of.work_us)?,
+            copy_ns_per_kb: ns("copy_us_per_kb", &of.copy_us_per_kb)?,
+            turn_ns: ns("turn_us", &of.turn_us)?,
+            io_ns: ns("operation_us", &of.operation_us)?,
+            wake_ns: ns("wake_us", &of.wake_us)?,
+            switch_ns: ns("switch_us", &of.switch_us)?,
+            idle_ns: ns("idle_us", &of.idle_us)?,
+            poll_ns: ns("poll_us", &of.poll_us)?,
+            contention: value("contention", &of.contention, 100.0)?,
+            work_variation: value("work_variation", &of.work_variation, 10.0)?,
+        };
+        if costs.work_ns == 0 {
+            let what = "work_us = 0: a session that does nothing between two commits takes no \
+                        time; use at least 0.001";
+            return Err(self.refuse(of.work_us.span().start, what.to_owned()));
+        }
+        Ok(costs)
+    }
+
+    fn device(&self, of: Device) -> Result<DeviceModel, ModelError> {
+        let Device::Service {
+            write_us,
+            write_us_per_kb,
+            flush_us,
+            variation,
+            tail_share,
+            tail_mean_us,
+        } = of;
+        // A value of the device is found by its key: it lies behind those of the machine.
+        let begins = self.text.find("[device]").unwrap_or(0);
+        let value = |key: &str, value: f64, most: f64| {
+            let at = self.text[begins..].find(&format!("\n{key} "));
+            let at = at.or_else(|| self.text[begins..].find(&format!("\n{key}=")));
+            self.within(key, begins + at.map_or(0, |at| at + 1), value, most)
+        };
+        let ns = |key: &str, us: f64| Ok(1e3 * value(key, us, MOST_US)?);
+        Ok(DeviceModel::Service(ServiceModel {
+            write_ns: ns("write_us", write_us)?,
+            write_ns_per_kb: ns("write_us_per_kb", write_us_per_kb)?,
+            flush_ns: flush_us.map(|us| ns("flush_us", us)).transpose()?,
+            variation: value("variation", variation, 10.0)?,
+            tail: Tail {
+                share: value("tail_share", tail_share, 1.0)?,
+                mean_ns: ns("tail_mean_us", tail_mean_us)?,
+            },
+        }))
+    }
+}
+
+impl Model {
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// What is wrong, with line, key and the range that is allowed.
+    pub fn parse(text: &str, file: &Path) -> Result<Model, ModelError> {
+        let from = Reader { text, file };
+        let found: File = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            from.refuse(at, error.message().to_owned())
+        })?;
+        let version = *found.model.get_ref();
+        if version != 1 {
+            let at = found.model.span().start;
+            return Err(from.refuse(at, format!("model = {version}: this version reads 1")));
+        }
+        let processors = *found.machine.processors.get_ref();
+        if !(1..=PROCESSORS_MAX).contains(&processors) {
+            let what = format!("processors = {processors}: use 1 to {PROCESSORS_MAX}");
+            return Err(from.refuse(found.machine.processors.span().start, what));
+        }
+        Ok(Model {
+            name: found.name,
+            basis: found.basis,
+            processors,
+            costs: from.costs(&found.machine)?,
+            device: from.device(found.device)?,
+        })
+    }
+
+    /// As [`Model::parse`] reads it.
+    #[must_use]
+    pub fn in_toml(&self) -> String {
+        let quoted = |text: &str| {
+            let plain = text.replace(|c: char| c.is_control(), " ");
+            format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+        };
+        let mut out = format!("model = 1\nname = {}\n", quoted(&self.name));
+        let basis = &self.basis;
+        out += &format!("\n[basis]\nsource = {}\n", quoted(&basis.source));
+        if let Some(pct) = basis.error_pct {
+            out += &format!("error_pct = {pct:.1}\n");
+        }
+        for (key, range) in [("jobs", basis.jobs), ("redo_bytes", basis.redo_bytes)] {
+            if let Some([least, most]) = range {
+                out += &format!("{key} = [{least}, {most}]\n");
+            }
+        }
+        out += "\n[machine]\n";
+        out += &format!("processors = {}\n", self.processors);
+        for (key, value) in self.machine_values() {
+            out += &format!("{key} = {value:?}\n");
+        }
+        out += "\n[device]\nkind = \"service\"\n";
+        for (key, value) in self.device_values() {
+            out += &format!("{key} = {value:?}\n");
+        }
+        out
+    }
+
+    fn machine_values(&self) -> Vec<(&'static str, f64)> {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let of = &self.costs;
+        vec![
+            ("work_us", us(of.work_ns)),
+            ("copy_us_per_kb", us(of.copy_ns_per_kb)),
+            ("turn_us", us(of.turn_ns)),
+            ("operation_us", us(of.io_ns)),
+            ("wake_us", us(of.wake_ns)),
+            ("switch_us", us(of.switch_ns)),
+            ("idle_us", us(of.idle_ns)),
+            ("poll_us", us(of.poll_ns)),
+            ("contention", of.contention),
+            ("work_variation", of.work_variation),
+        ]
+    }
+
+    fn device_values(&self) -> Vec<(&'static str, f64)> {
+        let DeviceModel::Service(of) = &self.device;
+        let mut out = vec![
+            ("write_us", of.write_ns / 1e3),
+            ("write_us_per_kb", of.write_ns_per_kb / 1e3),
+        ];
+        out.extend(of.flush_ns.map(|ns| ("flush_us", ns / 1e3)));
+        out.push(("variation", of.variation));
+        if of.tail.share > 0.0 {
+            out.push(("tail_share", of.tail.share));
+            out.push(("tail_mean_us", of.tail.mean_ns / 1e3));
+        }
+        out
+    }
+
+    /// The model with one value so many times as large, for each of its values, by name.
+    #[must_use]
+    pub fn varied(&self, factor: f64) -> Vec<(&'static str, Model)> {
+        let mut out = Vec::new();
+        let times = |ns: u64| (ns as f64 * factor) as u64;
+        macro_rules! cost {
+            ($($key:literal $field:ident),*) => {$({
+                let mut of = self.clone();
+                of.costs.$field = times(of.costs.$field);
+                out.push(($key, of));
+            })*};
+        }
+        cost!(
+            "work_us" work_ns, "copy_us_per_kb" copy_ns_per_kb, "turn_us" turn_ns,
+            "operation_us" io_ns, "wake_us" wake_ns, "switch_us" switch_ns, "idle_us" idle_ns,
+            "poll_us" poll_ns
+        );
+        let DeviceModel::Service(of) = &self.device;
+        let mut device = |key, of: ServiceModel| {
+            let device = DeviceModel::Service(of);
+            out.push((
+                key,
+                Model {
+                    device,
+                    ..self.clone()
+                },
+            ));
+        };
+        device(
+            "write_us",
+            ServiceModel {
+                write_ns: of.write_ns * factor,
+                ..*of
+            },
+        );
+        let per_kb = of.write_ns_per_kb * factor;
+        device(
+            "write_us_per_kb",
+            ServiceModel {
+                write_ns_per_kb: per_kb,
+                ..*of
+            },
+        );
+        let flush_ns = of.flush_ns.map(|ns| ns * factor);
+        device("flush_us", ServiceModel { flush_ns, ..*of });
+        device(
+            "variation",
+            ServiceModel {
+                variation: of.variation * factor,
+                ..*of
+            },
+        );
+        let mut contended = self.clone();
+        contended.costs.contention *= factor;
+        out.push(("contention", contended));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;

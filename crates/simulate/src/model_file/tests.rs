@@ -1,0 +1,103 @@
+use super::*;
+
+const TEXT: &str = r#"model = 1
+name = "a disk"
+
+[basis]
+source = "made up for a test"
+jobs = [1, 64]
+
+[machine]
+processors = 2
+work_us = 1.5
+copy_us_per_kb = 0.1
+turn_us = 0.5
+operation_us = 9.0
+wake_us = 2.0
+switch_us = 1.5
+idle_us = 5.0
+poll_us = 0.4
+contention = 0.3
+work_variation = 0.3
+
+[device]
+kind = "service"
+write_us = 40.0
+write_us_per_kb = 0.06
+flush_us = 40.0
+variation = 0.2
+"#;
+
+fn refused(text: &str) -> String {
+    let refused = Model::parse(text, Path::new("disk.toml"));
+    refused.expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let model = Model::parse(TEXT, Path::new("disk.toml")).expect("a model");
+    assert_eq!(model.costs.work_ns, 1500);
+    assert_eq!(model.basis.jobs, Some([1, 64]));
+    let again = Model::parse(&model.in_toml(), Path::new("again")).expect("its own");
+    assert_eq!(again, model);
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_line_key_and_range() {
+    for (from, to, says) in [
+        (
+            "model = 1",
+            "model = 2",
+            "disk.toml:1: model = 2: this version reads 1",
+        ),
+        (
+            "processors = 2",
+            "processors = 0",
+            "disk.toml:9: processors = 0: use 1 to 1024",
+        ),
+        (
+            "work_us = 1.5",
+            "work_us = -1.0",
+            "disk.toml:10: work_us = -1: use 0 to",
+        ),
+        (
+            "work_us = 1.5",
+            "work_us = 0.0",
+            "disk.toml:10: work_us = 0",
+        ),
+        ("wake_us = 2.0\n", "", "missing field `wake_us`"),
+        ("wake_us = 2.0", "wake_us = \"2 ms\"", "disk.toml:14:"),
+        ("idle_us", "idel_us", "unknown field `idel_us`"),
+        (
+            "write_us = 40.0",
+            "write_us = nan",
+            "write_us = NaN: use 0 to",
+        ),
+        (
+            "flush_us = 40.0",
+            "flush_us = -3.0",
+            "disk.toml:25: flush_us = -3: use 0 to",
+        ),
+        (
+            "kind = \"service\"",
+            "kind = \"drum\"",
+            "unknown variant `drum`",
+        ),
+        ("[machine]", "[machine", "disk.toml:8:"),
+    ] {
+        let said = refused(&TEXT.replacen(from, to, 1));
+        assert!(said.contains(says), "{to}: {said}");
+    }
+}
+
+#[test]
+fn every_value_is_varied_once() {
+    let model = Model::parse(TEXT, Path::new("disk.toml")).expect("a model");
+    for (key, changed) in model.varied(1.2) {
+        let lines = |m: &Model| m.in_toml().lines().map(str::to_owned).collect::<Vec<_>>();
+        let (a, b) = (lines(&model), lines(&changed));
+        let differ: Vec<_> = a.iter().zip(&b).filter(|(a, b)| a != b).collect();
+        assert_eq!(differ.len(), 1, "{key}");
+        assert!(differ[0].0.starts_with(key), "{key}: {differ:?}");
+    }
+}

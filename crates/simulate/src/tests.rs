@@ -1,0 +1,212 @@
+use crate::{Costs, DeviceModel, LogSetup, Outcome, ServiceModel, Setup, Stopped, run};
+use measure::workload::{CommitMode, Workload};
+use redo::{Geometry, LogFileSync, LogWriter, Policy, Triggers};
+
+/// Costs that are easy to add up.
+const COSTS: Costs = Costs {
+    work_ns: 1000,
+    copy_ns_per_kb: 100,
+    turn_ns: 500,
+    io_ns: 3000,
+    wake_ns: 2000,
+    switch_ns: 1500,
+    idle_ns: 5000,
+    poll_ns: 400,
+    contention: 0.0,
+    work_variation: 0.0,
+};
+
+const DISK: ServiceModel = ServiceModel {
+    write_ns: 40_000.0,
+    write_ns_per_kb: 50.0,
+    flush_ns: Some(40_000.0),
+    variation: 0.0,
+    tail: crate::Tail {
+        share: 0.0,
+        mean_ns: 0.0,
+    },
+};
+
+fn setup(writer: LogWriter, sessions: u32) -> Setup {
+    Setup {
+        processors: 2,
+        costs: COSTS,
+        log: LogSetup {
+            writer,
+            log_file_sync: None,
+            triggers: Triggers::default(),
+            policy: Policy::default(),
+            geometry: Geometry {
+                block_bytes: 4096,
+                seal_blocks: 1,
+                groups: 3,
+                blocks_per_group: 16_000,
+                header_bytes: 8192,
+                file_bytes: 64 << 20,
+            },
+            buffer_blocks: 4096,
+        },
+        sessions,
+        workload: Workload::standard()[0].clone(),
+        device: DeviceModel::Service(DISK),
+        warmup_ns: 10_000_000,
+        time_ns: 200_000_000,
+        commits: None,
+        seed: 1,
+    }
+}
+
+fn rate(of: &Outcome) -> f64 {
+    let commits = of.recording.foreground().latency.count() as f64;
+    commits / (of.recording.elapsed_ns() as f64 / 1e9)
+}
+
+#[test]
+fn one_session_waits_for_what_its_steps_take() {
+    let done = run(&setup(LogWriter::Inline, 1)).expect("simulated");
+    let sync = done.recording.foreground().sync.stats();
+    // Twice to the device and back: a processor sleeps meanwhile. One block is 4 kB.
+    let device = (40_000 + 4 * 50) + 40_000;
+    let back = COSTS.idle_ns + COSTS.switch_ns + COSTS.io_ns;
+    let waits = COSTS.turn_ns + device + 2 * back;
+    assert_eq!((sync.mean_ns, sync.max_ns), (waits as f64, waits));
+    // A dedicated log writer is woken, and wakes.
+    let done = run(&setup(LogWriter::Lgwr, 1)).expect("simulated");
+    let woken = COSTS.wake_ns + COSTS.idle_ns + COSTS.switch_ns;
+    let sync = done.recording.foreground().sync.stats();
+    assert_eq!(sync.max_ns, waits + 2 * woken);
+}
+
+#[test]
+fn every_commit_and_every_byte_is_in_one_log_write() {
+    for writer in [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Auto] {
+        let mut of = setup(writer, 16);
+        of.warmup_ns = 0;
+        let done = run(&of).expect("simulated");
+        let commits = done.recording.foreground().latency.count();
+        let log = done.recording.background.expect("the log writer wrote");
+        let written = log.commits.sum() as u64;
+        assert!(
+            (commits..=commits + 16).contains(&written),
+            "{writer}: {commits}, {written}"
+        );
+        let each = of.workload.redo_bytes + crate::buffer::RECORD_HEADER_BYTES;
+        assert_eq!(log.redo_bytes, written * u64::from(each));
+        assert_eq!(log.block_bytes, log.blocks * 4096);
+        assert!(log.blocks * 4096 >= log.redo_bytes);
+        assert!(
+            log.flushes.abs_diff(log.write.count()) <= 1,
+            "the last one is on its way"
+        );
+    }
+}
+
+#[test]
+fn a_log_writer_without_gathering_commits_less() {
+    for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let with = rate(&run(&setup(writer, 8)).expect("simulated"));
+        let mut of = setup(writer, 8);
+        of.log.policy = of.log.policy.gather(false);
+        let without = rate(&run(&of).expect("simulated"));
+        assert!(without < 0.8 * with, "{writer}: {without} against {with}");
+    }
+}
+
+#[test]
+fn more_processors_cheaper_wake_ups_and_faster_devices_commit_more() {
+    let base = setup(LogWriter::Lgwr, 64);
+    let changed = |change: fn(&mut Setup)| {
+        let mut of = base.clone();
+        change(&mut of);
+        rate(&run(&of).expect("simulated"))
+    };
+    let usual = changed(|_| {});
+    assert!(changed(|s| s.processors = 1) < 0.9 * usual);
+    assert!(changed(|s| s.costs.wake_ns /= 2) > 1.05 * usual);
+    assert!(changed(|s| s.costs.contention = 0.5) < 0.95 * usual);
+    assert!(changed(|s| s.device = s.device.scaled(4.0)) < 0.7 * usual);
+    let polling = |s: &mut Setup| s.log.log_file_sync = Some(LogFileSync::Polling);
+    assert!(changed(polling) > usual, "nobody has to be woken");
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let of = |seed| {
+        let mut of = setup(LogWriter::Auto, 32);
+        of.costs.work_variation = 0.4;
+        of.seed = seed;
+        run(&of).expect("simulated")
+    };
+    assert_eq!(of(3), of(3));
+    assert_ne!(of(3), of(4));
+}
+
+#[test]
+fn redo_that_nobody_waits_for_goes_as_fast_as_the_device() {
+    let mut of = setup(LogWriter::Lgwr, 4);
+    of.workload = Workload::standard()[3].clone();
+    assert_eq!(of.workload.commit, CommitMode::NOWAIT_BATCH);
+    let slow = ServiceModel {
+        write_ns: 0.0,
+        write_ns_per_kb: 10_000.0,
+        flush_ns: None,
+        ..DISK
+    };
+    of.device = DeviceModel::Service(slow);
+    of.time_ns = 4_000_000_000;
+    let done = run(&of).expect("simulated");
+    let log = done.recording.background.expect("the log writer wrote");
+    // 100 kB of blocks per ms, but for the log writer's own time.
+    let seconds = (done.elapsed_ns - of.warmup_ns) as f64 / 1e9;
+    let share = log.block_bytes as f64 / 1024.0 / seconds / 100_000.0;
+    assert!((0.95..=1.05).contains(&share), "{share}");
+    assert!(done.recording.space_waits.is_some_and(|w| w.count > 0));
+}
+
+#[test]
+fn what_cannot_go_on_is_said() {
+    let mut of = setup(LogWriter::Lgwr, 2);
+    of.log.triggers = Triggers::NONE;
+    let stopped = run(&of).expect_err("nobody has the redo written");
+    assert!(matches!(stopped, Stopped::Deadlock { .. }), "{stopped}");
+    let mut of = setup(LogWriter::Lgwr, 2);
+    of.time_ns = u64::MAX;
+    assert_eq!(run(&of), Err(Stopped::EndOfTime));
+    let mut of = setup(LogWriter::Lgwr, 2);
+    of.processors = 0;
+    assert!(matches!(run(&of), Err(Stopped::NotModelled(_))));
+    let workers = run(&setup(LogWriter::Workers(2), 2)).expect_err("not yet");
+    assert!(workers.to_string().contains("workers=2"), "{workers}");
+}
+
+#[test]
+fn a_log_write_that_lies_in_two_logs_ends_once() {
+    let mut of = setup(LogWriter::Inline, 8);
+    of.log.geometry.blocks_per_group = 101;
+    of.log.geometry.file_bytes = 8192 + 101 * 4096;
+    of.log.buffer_blocks = 100;
+    let done = run(&of).expect("simulated");
+    let log = done.recording.background.expect("the log writer wrote");
+    assert!(log.switches > 20, "{}", log.switches);
+}
+
+/// Costs that are found again from the cells that they made.
+#[test]
+fn a_fit_finds_what_made_the_cells() {
+    let cell = |sessions| {
+        let mut of = setup(LogWriter::Lgwr, sessions);
+        of.time_ns = 20_000_000;
+        let done = run(&of).expect("simulated");
+        crate::Cell {
+            per_s: rate(&done),
+            processor_ns: Some(done.processor_ns_per_commit()),
+            setup: of,
+        }
+    };
+    let cells = [cell(1), cell(16)];
+    let mut begun = COSTS;
+    begun.wake_ns = 4000;
+    let slower = DeviceModel::Service(DISK).scaled(1.5);
+    let fit = crate::fit(&cells, (begun, &slower), 0).expect("fits");
+    assert!(fit.error < 0.02, "{fit:?}");
+}
