@@ -29,8 +29,8 @@ pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
-    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts, RingFacts,
-    RingFactsKind, StripeFacts, Target, TargetFacts,
+    DatabaseFacts, ImportedFacts, MemberFacts, ModelInfluence, ProbeRow, RedoCalibration,
+    RedoLogFacts, RingFacts, RingFactsKind, SimulatedFacts, StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 pub use watched::{

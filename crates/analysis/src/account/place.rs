@@ -26,6 +26,10 @@ pub(super) fn facts(run: &Run) -> Vec<AccountFact> {
             format!("of {}, watched", log.product),
             format::plural(log.log_files.len() as u64, "log file"),
         )),
+        TargetFacts::Simulated(of) => {
+            let processors = format::plural(of.processors.into(), "processor");
+            out = vec![("Model", of.model.clone(), processors)];
+        }
         _ if run.target.kind == "null" => out.push((
             "Device",
             "none: the null device".to_owned(),

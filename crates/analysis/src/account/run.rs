@@ -15,7 +15,7 @@ use crate::findings::{self, catalogue};
 use crate::verdict::{need_places, needed};
 use crate::{format, size_sweep};
 use measure::judgement::{Answer, Finding, Need, Verdict, Weight};
-use measure::run::{Run, problems};
+use measure::run::{Origin, Run, problems};
 
 /// A need that nobody stated.
 pub const NO_NEED: &str = "none stated";
@@ -85,7 +85,11 @@ fn judged(run: &Run, verdict: &Verdict) -> AccountAnswer {
             Answer::Yes | Answer::Conditional | Answer::No => "",
         };
         let most = sentence.replace("up to ", "");
-        why.push(format!("Measured{doubt}: {most}"));
+        let made = match run.origin {
+            Origin::Simulated => "Simulated",
+            _ => "Measured",
+        };
+        why.push(format!("{made}{doubt}: {most}"));
     }
     let mut axes = vec![
         (DURABILITY, verdict.durability_in_words()),
@@ -291,6 +295,7 @@ fn measured(run: &Run, columns: &Columns, all: bool) -> Vec<Section> {
         Some(super::rows(run, columns)).filter(|_| has_rows || all),
         waits,
         sizes(run),
+        super::simulated(run),
         super::watched(run),
         super::workers(run),
         super::nodes(run),

@@ -66,6 +66,12 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
         TargetFacts::Imported(imported) => {
             all.push(text("kinds of evidence", &imported.evidence.join(", ")));
         }
+        TargetFacts::Simulated(of) => {
+            all.push(text("model", &of.model));
+            all.push(text("log writer", &of.log_writer));
+            all.push(text("log file sync", &of.log_file_sync));
+            all.push(text("processors of the model", &of.processors.to_string()));
+        }
         TargetFacts::Watched(log) => {
             all.push(text("log opened with", &log.open_flags.join(", ")));
         }
@@ -90,6 +96,7 @@ fn system(facts: &TargetFacts) -> String {
         TargetFacts::Database(server) => format!("{} {}", server.product, server.version),
         TargetFacts::Imported(_) => "evidence".to_owned(),
         TargetFacts::Watched(log) => format!("{}, watched", log.product),
+        TargetFacts::Simulated(_) => "a model of redolab's own log".to_owned(),
     }
 }
 

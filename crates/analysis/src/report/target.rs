@@ -82,6 +82,15 @@ fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
             ]
         }
         TargetFacts::Imported(imported) => vec![("Evidence", Some(imported.evidence.join(", ")))],
+        TargetFacts::Simulated(of) => vec![
+            ("Model", Some(of.model.clone())),
+            ("Processors", nonzero(of.processors.into())),
+            ("Log writer", Some(of.log_writer.clone())),
+            ("Log file sync", Some(of.log_file_sync.clone())),
+            ("Flush triggers", Some(of.flush_triggers.clone())),
+            ("Size of the log", nonzero(of.log_bytes)),
+            ("Log buffer", nonzero(of.log_buffer_bytes)),
+        ],
         TargetFacts::Watched(log) => {
             let system_calls = log.traces_system_calls.then(|| "traced".to_owned());
             vec![

@@ -21,6 +21,7 @@ pub mod judge;
 pub mod measure;
 pub mod plan;
 pub mod rounds;
+mod simulated;
 pub mod target;
 
 use ::measure::driver::DriverError;
@@ -33,6 +34,7 @@ pub use explain::conduct_explained;
 pub use guard::limits;
 pub use plan::{ExperimentPlan, ExplainPlan, RoundsPlan, fits, ladder, quantities};
 pub use rounds::conduct_rounds;
+pub use simulated::simulate_rows;
 pub use target::background;
 
 /// What stops an experiment before its end.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `raw_device`, `null`, `server`, `evidence`, `watched_log`.
+    /// `file`, `raw_device`, `null`, `server`, `evidence`, `watched_log`, `model`.
     pub kind: String,
     /// The path as the user gave it; the address of a server, without a password.
     pub path: String,
@@ -61,6 +61,50 @@ pub enum TargetFacts {
     Imported(ImportedFacts),
     /// A log that somebody else writes.
     Watched(WatchedFacts),
+    /// A model in virtual time.
+    Simulated(SimulatedFacts),
+}
+
+/// A model in virtual time, and how far it is to be believed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SimulatedFacts {
+    /// Its name.
+    pub model: String,
+    /// Where its values come from.
+    pub basis: String,
+    /// The error of cells that were measured and not fitted, percent of their commits per second;
+    /// `None` where none was measured.
+    pub error_pct: Option<f64>,
+    /// The least and the most sessions of the cells that it was fitted to.
+    pub fitted_jobs: Option<[u32; 2]>,
+    /// Processors of the model.
+    pub processors: u32,
+    /// `auto`, `inline` or `lgwr`.
+    pub log_writer: String,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: String,
+    /// What makes the log writer write.
+    pub flush_triggers: String,
+    /// Bytes of the log files and of the log buffer.
+    pub log_bytes: u64,
+    /// Bytes of the log buffer.
+    pub log_buffer_bytes: u64,
+    /// What a fifth more of each value of the model changes in commits per second, percent, at the
+    /// last row; those that change most first.
+    pub influence: Vec<ModelInfluence>,
+    /// Rows outside of what the model was fitted to, in words.
+    pub extrapolated: Vec<String>,
+    /// What the model leaves out, in words.
+    pub not_modelled: Vec<String>,
+}
+
+/// What a value of a model changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfluence {
+    /// The value's key.
+    pub value: String,
+    /// Percent of the commits per second.
+    pub change_pct: f64,
 }
 
 /// A redo log: its shape, and how it was written.

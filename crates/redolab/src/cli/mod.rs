@@ -37,6 +37,7 @@ mod results;
 mod run;
 mod runs;
 mod shell;
+mod simulate;
 mod soak;
 mod sources;
 mod stored;
@@ -174,6 +175,8 @@ enum Command {
     Check(Box<check::CheckArgs>),
     /// Run one workload on one target, and judge it against a need
     Run(Box<run::RunArgs>),
+    /// Compute what another machine, device or load would do
+    Simulate(Box<simulate::SimulateArgs>),
     /// Compare runs or evidence, or measure targets in rounds
     Compare(Box<compare::CompareArgs>),
     /// Load, check and drop the tables of `run --workload tproc-c`
@@ -241,6 +244,7 @@ pub fn run_command(
         Command::Check(args) if args.explain_latency => explain::main(&args, drivers),
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
+        Command::Simulate(args) => simulate::main(&args),
         Command::Compare(args) => compare::main(&args, drivers),
         Command::Tprocc(args) => tproc_c::main(&args),
         Command::Probe(args) => probe::main(&args, drivers),

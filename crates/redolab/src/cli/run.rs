@@ -194,6 +194,14 @@ impl RunOptions {
         })
     }
 
+    /// What is run, where nothing is measured.
+    ///
+    /// # Errors
+    /// The option that is wrong, and what it takes.
+    pub(super) fn plan(&self) -> Result<MeasurementPlan, CommandError> {
+        self.planned(self.measure.log.plan()?, &Unnamed::RUN)
+    }
+
     fn planned(&self, log: LogPlan, unnamed: &Unnamed) -> Result<MeasurementPlan, CommandError> {
         let rows = specs(self, unnamed)?;
         fits::ends(&rows, &log.triggers)?;

@@ -50,6 +50,7 @@ mod recording;
 mod redact;
 mod rings;
 mod sessions;
+mod simulate;
 mod slow_writes;
 mod stored;
 mod striped;

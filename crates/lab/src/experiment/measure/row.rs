@@ -166,7 +166,7 @@ fn begin_condition(lab: &Lab<'_>, spec: &Spec) -> Result<BusyThreads, Failure> {
 }
 
 /// The name of what is stored of the row `number`.
-fn stored_name(number: usize, spec: &Spec) -> String {
+pub(crate) fn stored_name(number: usize, spec: &Spec) -> String {
     format!("{number:02}-{}-{}", spec.workload.name, spec.jobs)
 }
 

@@ -1,0 +1,65 @@
+//! What a simulation rests on: the model, its error, what moves the answer most, what is left out.
+
+use super::{AccountColumn, AccountTable, Body, Section, Shown, figure, label};
+use measure::run::{ModelInfluence, Run, SimulatedFacts, TargetFacts};
+
+/// A change that is less than this, percent, is none.
+const NO_INFLUENCE_PCT: f64 = 1.0;
+
+/// A model; `None` of every other run.
+#[must_use]
+pub fn simulated(run: &Run) -> Option<Section> {
+    let TargetFacts::Simulated(of) = &run.target.facts else {
+        return None;
+    };
+    let mut body = vec![Body::Facts(basis(of))];
+    body.extend(influence(of).map(Body::Table));
+    Some(Section {
+        id: "model".into(),
+        title: "The model".to_owned(),
+        about: "The log writer is the one that runs live; sessions, processors and the device are \
+                models in virtual time. What a fifth more of each value would change shows which \
+                of them to measure best."
+            .to_owned(),
+        body,
+    })
+}
+
+fn is_minor(of: &ModelInfluence) -> bool {
+    of.change_pct.abs() < NO_INFLUENCE_PCT
+}
+
+fn basis(of: &SimulatedFacts) -> Vec<(String, Shown)> {
+    let minor = of.influence.iter().filter(|i| is_minor(i));
+    let none: Vec<&str> = minor.map(|i| i.value.as_str()).collect();
+    let error = of.error_pct.map_or_else(
+        || "not measured: nobody knows how wrong this is".to_owned(),
+        |pct| format!("{pct:.1} % of commits/s"),
+    );
+    let fitted = of
+        .fitted_jobs
+        .map(|[least, most]| format!("{least} to {most} jobs"));
+    [
+        ("Values from", of.basis.clone()),
+        ("Error of cells that were not fitted", error),
+        ("Fitted to", fitted.unwrap_or_default()),
+        ("Extrapolated", of.extrapolated.join("; ")),
+        ("Not modelled", of.not_modelled.join(", ")),
+        ("No influence", none.join(", ")),
+    ]
+    .into_iter()
+    .filter(|(_, words)| !words.is_empty())
+    .map(|(name, words)| (name.to_owned(), Shown::Text(words)))
+    .collect()
+}
+
+fn influence(of: &SimulatedFacts) -> Option<AccountTable> {
+    let major = of.influence.iter().filter(|i| !is_minor(i));
+    let columns: [AccountColumn<'_, &ModelInfluence>; 2] = [
+        (label("A fifth more of"), &|of| Shown::text(&of.value)),
+        (figure("Changes commits/s", "%"), &|of| {
+            Shown::Number(of.change_pct)
+        }),
+    ];
+    AccountTable::of(major, &columns)
+}

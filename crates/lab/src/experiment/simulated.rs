@@ -1,0 +1,229 @@
+//! Rows in virtual time: a plan and a model become a run, as a plan and a target do.
+//!
+//! Invariants: its origin is `simulated`, so nothing of it is ever judged to be a yes; what of the
+//! plan is not simulated is refused by name, before anything is.
+
+use super::begin::new_run;
+use super::console::Console;
+use super::judge::judge;
+use super::load::CommitApi;
+use super::plan::expected::workload_info;
+use super::plan::{LogPlan, MeasurementPlan};
+use super::row::{Spec, stored_name};
+use super::{Failure, Stopped};
+use crate::store::Store;
+use ::measure::run::{ModelInfluence, Origin, Run, SimulatedFacts, TargetFacts};
+use ::measure::words;
+use analysis::thresholds::Thresholds;
+use device::{Caps, NullDevice};
+use redo::{LogWriter, Policy};
+use simulate::{LogSetup, Model, Outcome, Setup};
+use std::path::Path;
+
+/// What the models leave out.
+const NOT_MODELLED: [&str; 4] = [
+    "other work on the machine and on the device",
+    "database writers that fall behind",
+    "more sessions that poll than processors",
+    "what a scheduler does with hundreds of threads",
+];
+/// A value of the model is changed to so many times itself to see what it changes.
+const VARIED: f64 = 1.2;
+/// Virtual time of such a row at most, nanoseconds.
+const VARIED_NS: u64 = 200_000_000;
+
+/// Simulates the rows of `plan` on `model`, which was read from `path`, and stores the run.
+///
+/// # Errors
+/// What cannot be simulated, by the name of its option.
+pub fn simulate_rows(
+    plan: &MeasurementPlan,
+    (model, path): (&Model, &Path),
+    console: &dyn Console,
+    store: &Store,
+) -> Result<Run, Stopped> {
+    plan.rows.iter().try_for_each(check_row)?;
+    check_log(&plan.log)?;
+    let thresholds = Thresholds::parse(&plan.judgement.thresholds)
+        .map_err(|error| Failure::Unusable(format!("--thresholds: {error}")))?;
+    let mut run = new_run(path, "model", Default::default(), &plan.command);
+    run.origin = Origin::Simulated;
+    run.workload = workload_info(&plan.rows);
+    run.need = plan.judgement.need.clone();
+    run.notes = plan.notes.clone();
+    // Nothing is stored of what cannot be simulated.
+    let mut recordings = Vec::new();
+    for spec in &plan.rows {
+        recordings.push(simulated(&setup(plan, spec, model)?)?.recording);
+    }
+    run.target.facts = TargetFacts::Simulated(facts(plan, model)?);
+    let mut writer = store.begin(&run.run_id)?;
+    for (number, (spec, recording)) in (1..).zip(plan.rows.iter().zip(recordings)) {
+        let stored = writer.recording(&stored_name(number, spec), &recording);
+        stored.map_err(Failure::from)?;
+        run.rows.push(recording.row());
+    }
+    judge(&mut run, &thresholds, plan.judgement.not_judged.clone());
+    console.report(&mut run);
+    writer.finish(&run).map_err(Failure::from)?;
+    Ok(run)
+}
+
+fn refused(option: &str, what: &str) -> Failure {
+    Failure::Unusable(format!("{option}: {what} is not simulated; leave it out"))
+}
+
+fn check_row(spec: &Spec) -> Result<(), Failure> {
+    let refusals = [
+        (spec.arrivals.is_some(), "--rate", "an open loop"),
+        (spec.soak, "--soak", "a soak"),
+        (spec.condition.is_some(), "--explain-latency", "other work"),
+        (
+            spec.workload.tproc_c.is_some(),
+            "--workload tproc-c",
+            "a database",
+        ),
+        (
+            spec.api != CommitApi::Sync,
+            "--commit-api async",
+            "a session that waits for several commits",
+        ),
+    ];
+    match refusals.iter().find(|(given, ..)| *given) {
+        Some((_, option, what)) => Err(refused(option, what)),
+        None => Ok(()),
+    }
+}
+
+fn check_log(log: &LogPlan) -> Result<(), Failure> {
+    let writer = log.log_writer.to_string();
+    let is_known = matches!(
+        log.log_writer,
+        LogWriter::Auto | LogWriter::Inline | LogWriter::Lgwr
+    );
+    let background = log.background != Default::default();
+    let refusals = [
+        (!is_known, "--log-writer", &*writer),
+        (log.stripe.is_some(), "--stripe", "a stripe"),
+        (log.members.is_some(), "--members", "a log with members"),
+        (log.nodes > 1, "--nodes", "a log beside others"),
+        (
+            log.io_depth > 1,
+            "--io-depth",
+            "more than one batch in flight",
+        ),
+        (
+            background,
+            "--dbwr, --data and --archive",
+            "what runs beside the log",
+        ),
+    ];
+    match refusals.iter().find(|(given, ..)| *given) {
+        Some((_, option, what)) => Err(refused(option, what)),
+        None => Ok(()),
+    }
+}
+
+/// What is simulated of a row.
+fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Setup, Failure> {
+    let log = &plan.log;
+    let caps = Caps {
+        physical_bytes: 4096,
+        ..NullDevice::PLAIN
+    };
+    let geometry = log.shape.geometry(&caps, Path::new("model"))?;
+    let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
+    let mut costs = model.costs;
+    costs.work_ns = costs.work_ns.saturating_add(spec.cpu_per_txn.0);
+    Ok(Setup {
+        processors: model.processors,
+        costs,
+        log: LogSetup {
+            writer: log.log_writer,
+            log_file_sync: Some(log.log_file_sync),
+            triggers: log.triggers,
+            policy: Policy::default(),
+            geometry,
+            buffer_blocks: options.ring_blocks(&geometry)?,
+        },
+        sessions: spec.jobs,
+        workload: spec.workload.clone(),
+        device: model.device.clone(),
+        warmup_ns: spec.warmup.0,
+        time_ns: match spec.commits {
+            Some(_) => u64::MAX / 4,
+            None => spec.time.0,
+        },
+        commits: spec
+            .commits
+            .map(|each| each.saturating_mul(spec.jobs.into())),
+        seed: spec.seed,
+    })
+}
+
+fn simulated(setup: &Setup) -> Result<Outcome, Failure> {
+    simulate::run(setup).map_err(|stopped| {
+        let jobs = words::plural(setup.sessions.into(), "job");
+        Failure::Unusable(format!("{} with {jobs}: {stopped}", setup.workload.name))
+    })
+}
+
+fn facts(plan: &MeasurementPlan, model: &Model) -> Result<SimulatedFacts, Failure> {
+    let log = &plan.log;
+    let fitted = model.basis.jobs;
+    let beyond = |spec: &&Spec| fitted.is_some_and(|[_, most]| spec.jobs > most);
+    let far = plan.rows.iter().filter(beyond).map(|spec| {
+        let factor = f64::from(spec.jobs) / f64::from(fitted.map_or(1, |[_, most]| most.max(1)));
+        format!(
+            "{} jobs ({factor:.1} times the most that were fitted)",
+            spec.jobs
+        )
+    });
+    let mut extrapolated: Vec<String> = far.collect();
+    extrapolated.dedup();
+    Ok(SimulatedFacts {
+        model: model.name.clone(),
+        basis: model.basis.source.clone(),
+        error_pct: model.basis.error_pct,
+        fitted_jobs: fitted,
+        processors: model.processors,
+        log_writer: log.log_writer.to_string(),
+        log_file_sync: log.log_file_sync.name().to_owned(),
+        flush_triggers: log.triggers.to_string(),
+        log_bytes: u64::from(log.shape.groups).saturating_mul(log.shape.file_bytes),
+        log_buffer_bytes: log.buffer_bytes as u64,
+        influence: influence(plan, model)?,
+        extrapolated,
+        not_modelled: NOT_MODELLED.map(str::to_owned).to_vec(),
+    })
+}
+
+/// What a fifth more of each value changes at the last row, most first.
+fn influence(plan: &MeasurementPlan, model: &Model) -> Result<Vec<ModelInfluence>, Failure> {
+    let Some(spec) = plan.rows.last() else {
+        return Ok(Vec::new());
+    };
+    let rate = |model: &Model| {
+        let mut of = setup(plan, spec, model)?;
+        of.warmup_ns = of.warmup_ns.min(VARIED_NS / 4);
+        of.time_ns = of.time_ns.min(VARIED_NS);
+        let recording = simulated(&of)?.recording;
+        let commits = recording.foreground().latency.count() as f64;
+        Ok::<f64, Failure>(commits / (recording.elapsed_ns().max(1) as f64))
+    };
+    let usual = rate(model)?;
+    let mut out = Vec::new();
+    for (value, changed) in model.varied(VARIED) {
+        let change_pct = (rate(&changed)? / usual - 1.0) * 100.0;
+        out.push(ModelInfluence {
+            value: value.to_owned(),
+            change_pct: if change_pct.is_finite() {
+                change_pct
+            } else {
+                0.0
+            },
+        });
+    }
+    out.sort_by(|a, b| b.change_pct.abs().total_cmp(&a.change_pct.abs()));
+    Ok(out)
+}

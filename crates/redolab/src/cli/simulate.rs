@@ -1,0 +1,90 @@
+//! `redolab simulate`: what if? The rows of a run in virtual time, on a model of a machine and a
+//! device.
+
+use super::CommandError;
+use super::console::{ReportTo, Terminal};
+use super::ended;
+use super::need::NeedArgs;
+use super::notes::NotesArgs;
+use super::run::RunOptions;
+use crate::experiment::plan::{JudgementPlan, MeasurementPlan};
+use crate::experiment::simulate_rows;
+use crate::input;
+use crate::output::overview;
+use clap::Args;
+use simulate::Model;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `simulate`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+The log writer is the one that runs live; the machine and the device are those of MODEL, a TOML file \
+of which every value has a unit in its name. Options of run that are not simulated are refused. The \
+answer is never a yes: it is a computation. What it rests on, its error, and which value of the model \
+matters most are in the section \"The model\".
+
+  redolab simulate disk.toml --jobs 8,64
+  redolab simulate disk.toml --jobs 128 --processors 4
+  redolab simulate disk.toml -w LGWR-LAT25 --jobs 32 --log-writer lgwr")]
+pub(crate) struct SimulateArgs {
+    /// The model, a TOML file
+    #[arg(value_name = "MODEL", help_heading = "Target")]
+    model: PathBuf,
+    /// Processors in the place of the model's
+    #[arg(long, value_name = "N", help_heading = "Target", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    processors: Option<u32>,
+    #[command(flatten)]
+    need: NeedArgs,
+    #[command(flatten)]
+    options: RunOptions,
+    /// Write a report to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    notes: NotesArgs,
+}
+
+pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
+    let output = &args.options.measure.output;
+    let named = |why: String| CommandError::usage(format!("{}: {why}", args.model.display()));
+    let text = input::read_settings(&args.model).map_err(|e| named(e.to_string()))?;
+    let mut model =
+        Model::parse(&text, &args.model).map_err(|e| CommandError::usage(e.to_string()))?;
+    output.reads(&args.model);
+    if let Some(processors) = args.processors {
+        model.processors = processors;
+    }
+    let plan = args.plan()?;
+    let store = args.options.measure.store.open_to_store()?;
+    output.check_beside(&store)?;
+    if let Some(path) = &args.report {
+        output.check_report(Some(path))?;
+    }
+    let report = args.report.as_ref().map(|path| ReportTo {
+        store: &store,
+        path: Some(path.clone()),
+    });
+    let terminal = Terminal::new(output, report)?;
+    let run = simulate_rows(&plan, (&model, &args.model), &terminal, &store)?;
+    output.emit_stored(&store, &run, |style| {
+        overview::text(&run, output.view(), style)
+    })?;
+    terminal.reported()?;
+    Ok(ended(&run, true))
+}
+
+impl SimulateArgs {
+    fn plan(&self) -> Result<MeasurementPlan, CommandError> {
+        Ok(MeasurementPlan {
+            judgement: JudgementPlan {
+                need: self.need.need(),
+                declared: Vec::new(),
+                thresholds: self.need.thresholds()?,
+                not_judged: Vec::new(),
+            },
+            notes: self.notes.notes()?,
+            ..self.options.plan()?
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! `redolab simulate`: rows in virtual time, on a model that is a file.
+
+use crate::harness::Place;
+use std::path::PathBuf;
+
+const MODEL: &str = r#"model = 1
+name = "a disk for tests"
+
+[basis]
+source = "made up for a test"
+jobs = [1, 16]
+
+[machine]
+processors = 2
+work_us = 1.5
+copy_us_per_kb = 0.1
+turn_us = 0.5
+operation_us = 9.0
+wake_us = 2.0
+switch_us = 1.5
+idle_us = 5.0
+poll_us = 0.4
+contention = 0.3
+work_variation = 0.3
+
+[device]
+kind = "service"
+write_us = 40.0
+write_us_per_kb = 0.06
+flush_us = 40.0
+variation = 0.2
+"#;
+
+fn model(place: &Place, change: (&str, &str)) -> PathBuf {
+    let path = place.path().join("disk.toml");
+    let text = MODEL.replacen(change.0, change.1, 1);
+    std::fs::write(&path, text).expect("written");
+    path
+}
+
+fn simulate(place: &Place, model: &std::path::Path, more: &[&str]) -> crate::harness::Done {
+    let model = model.display().to_string();
+    let short = ["--time", "100ms", "--warmup", "10ms"];
+    place.run(&[&["simulate", &model][..], &short, more].concat())
+}
+
+/// Commits per second of each row.
+fn rates(done: &crate::harness::Done) -> Vec<f64> {
+    let run: measure::run::Run = serde_json::from_value(done.json()).expect("a run");
+    let rates = run.rows.iter().map(|row| row.commit_throughput_tps);
+    rates.collect::<Option<_>>().expect("known")
+}
+
+#[test]
+fn the_first_screen_says_that_it_is_computed_on_what_and_how_far() {
+    let place = Place::new();
+    let path = model(&place, ("", ""));
+    let report = place.path().join("what-if.html").display().to_string();
+    let more = [
+        "--jobs",
+        "1,32",
+        "--log-writer",
+        "lgwr",
+        "--report",
+        &report,
+    ];
+    let done = simulate(&place, &path, &more);
+    done.expect(
+        0,
+        &[
+            "Verdict: UNDETERMINED",
+            "Simulated (doubtful):",
+            "origin: simulated",
+            "Values from: made up for a test",
+            "not measured: nobody knows how wrong this is",
+            "Extrapolated: 32 jobs (2.0 times the most that were fitted)",
+            "Not modelled: other work",
+            "A fifth",
+        ],
+    );
+    let html = std::fs::read_to_string(&report).expect("a report");
+    assert!(
+        html.contains("made up for a test"),
+        "the page has the model"
+    );
+    // It is a run like every other.
+    place
+        .run(&["runs", "show", "last"])
+        .expect(0, &["origin: simulated"]);
+    let shown = place.run(&["runs", "show", "last", "--format", "json"]);
+    let problems = crate::harness::schema_problems("run-2.schema.json", &shown.json());
+    assert_eq!(problems, Vec::<String>::new());
+}
+
+#[test]
+fn one_model_gives_one_answer_and_its_values_move_it() {
+    let place = Place::new();
+    let path = model(&place, ("", ""));
+    let more = [
+        "--jobs",
+        "8",
+        "--log-writer",
+        "lgwr",
+        "--format",
+        "json",
+        "-q",
+    ];
+    let usual = rates(&simulate(&place, &path, &more));
+    assert_eq!(usual, rates(&simulate(&place, &path, &more)));
+    let with = |more: &[&str], path: &std::path::Path| rates(&simulate(&place, path, more))[0];
+    let one = with(&[&more[..], &["--processors", "1"]].concat(), &path);
+    assert!(
+        one < usual[0],
+        "{one} with one processor, {usual:?} with two"
+    );
+    let slower = model(&place, ("flush_us = 40.0", "flush_us = 400.0"));
+    let slow = with(&more, &slower);
+    assert!(slow < 0.5 * usual[0], "{slow} with a slow flush");
+}
+
+#[test]
+fn what_is_not_simulated_is_refused_by_the_name_of_its_option() {
+    let place = Place::new();
+    let path = model(&place, ("", ""));
+    for (more, says) in [
+        (
+            &["--rate", "1000"][..],
+            "--rate: an open loop is not simulated",
+        ),
+        (
+            &["--log-writer", "workers=2"],
+            "--log-writer: workers=2 is not simulated",
+        ),
+        (&["--io-depth", "2", "--log-writer", "lgwr"], "--io-depth"),
+        (&["--jobs", "0"], "--jobs"),
+        (&["--processors", "0"], "--processors"),
+        (&["--flush-triggers", "none"], "deadlock"),
+    ] {
+        simulate(&place, &path, more).expect(2, &[says]);
+    }
+    for (change, says) in [
+        (
+            ("wake_us = 2.0", "wake_us = -2.0"),
+            "disk.toml:14: wake_us = -2: use 0 to",
+        ),
+        (
+            ("processors = 2", "processors = 0"),
+            "disk.toml:9: processors = 0: use 1 to 1024",
+        ),
+        (("idle_us", "idel_us"), "unknown field `idel_us`"),
+    ] {
+        let path = model(&place, change);
+        simulate(&place, &path, &[]).expect(2, &[says]);
+    }
+    let absent = place.path().join("absent.toml");
+    simulate(&place, &absent, &[]).expect(2, &["absent.toml"]);
+    // Nothing of it was stored.
+    place.run(&["runs", "list"]).expect(0, &[]);
+}
