@@ -3,7 +3,10 @@
 
 use measure::workload::Workload;
 use redo::{Geometry, LogWriter, Policy, Triggers};
-use simulate::{Cell, Costs, DeviceModel, LogSetup, ServiceModel, Setup, Tail, fit, run};
+use simulate::{
+    Costs, DeviceModel, LatencyTail, LogSetup, MeasuredCell, ServiceModel, SimulationSetup, fit,
+    run,
+};
 use std::collections::BTreeMap;
 
 /// Where a fit begins: round figures of a machine with two processors.
@@ -24,7 +27,7 @@ const DISK: ServiceModel = ServiceModel {
     write_ns_per_kb: 60.0,
     flush_ns: Some(25_000.0),
     variation: 0.25,
-    tail: Tail {
+    tail: LatencyTail {
         share: 0.0,
         mean_ns: 0.0,
     },
@@ -43,7 +46,7 @@ const GEOMETRY: Geometry = Geometry {
 type Figures = [f64; 4];
 
 /// The cell of `device,cpus,sessions,record,mode`; `None` where its log writer is not simulated.
-fn setup(name: &str, time_ns: u64) -> Option<Setup> {
+fn setup(name: &str, time_ns: u64) -> Option<SimulationSetup> {
     let parts: Vec<&str> = name.split(',').collect();
     let (writer, sync) = parts[4].split_once('+').unwrap_or((parts[4], ""));
     let mut workload = Workload::standard().swap_remove(0);
@@ -54,7 +57,7 @@ fn setup(name: &str, time_ns: u64) -> Option<Setup> {
         flush_ns: Some(0.0),
         ..DISK
     };
-    Some(Setup {
+    Some(SimulationSetup {
         processors: if parts[1] == "any" { 2 } else { 1 },
         costs: COSTS,
         log: LogSetup {
@@ -105,9 +108,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let is_fitted = |name: &str| fitted.split(';').any(|cell| cell == name);
     let chosen = cells.iter().filter(|(name, _)| is_fitted(name));
-    let chosen: Vec<Cell> = chosen
+    let chosen: Vec<MeasuredCell> = chosen
         .filter_map(|(name, rounds)| {
-            Some(Cell {
+            Some(MeasuredCell {
                 setup: setup(name, 40_000_000)?,
                 per_s: mean(rounds, 0),
                 processor_ns: Some(mean(rounds, 3) * 1e3),

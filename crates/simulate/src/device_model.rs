@@ -11,7 +11,7 @@ pub enum DeviceModel {
 
 /// A time that is added to some of the operations: exponentially distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tail {
+pub struct LatencyTail {
     /// The share of the operations that have it, 0 to 1.
     pub share: f64,
     /// Its mean, nanoseconds.
@@ -31,7 +31,7 @@ pub struct ServiceModel {
     /// Coefficient of variation of both.
     pub variation: f64,
     /// What some of the operations take besides.
-    pub tail: Tail,
+    pub tail: LatencyTail,
 }
 
 /// An operation of the log writer.

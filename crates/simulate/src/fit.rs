@@ -4,17 +4,17 @@
 //! Every run has the same seed, so that a difference is one of the costs and not of chance.
 
 use crate::device_model::DeviceModel;
-use crate::setup::{Costs, Setup};
-use crate::world::{Stopped, run};
+use crate::setup::{Costs, SimulationSetup};
+use crate::world::{SimulationStopped, run};
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 /// A cell that was measured.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct MeasuredCell {
     /// How it was measured; its costs and its device are those that are fitted, but for a device
     /// that takes no time, which stays.
-    pub setup: Setup,
+    pub setup: SimulationSetup,
     /// Commits per second.
     pub per_s: f64,
     /// Processor time per commit, nanoseconds; `None` where it was not measured.
@@ -42,10 +42,10 @@ const FARTHEST: f64 = 20.0;
 /// # Errors
 /// A cell that cannot be simulated.
 pub fn fit(
-    cells: &[Cell],
+    cells: &[MeasuredCell],
     (costs, device): (Costs, &DeviceModel),
     starts: u32,
-) -> Result<Fit, Stopped> {
+) -> Result<Fit, SimulationStopped> {
     let problem = Problem {
         cells,
         costs,
@@ -100,7 +100,7 @@ const DIMENSIONS: usize = 8;
 
 #[derive(Clone)]
 struct Problem<'a> {
-    cells: &'a [Cell],
+    cells: &'a [MeasuredCell],
     costs: Costs,
     device: &'a DeviceModel,
 }
@@ -122,7 +122,7 @@ impl Problem<'_> {
         (costs, self.device.scaled(factor(6)))
     }
 
-    fn error_at(&self, factors: &[f64]) -> Result<f64, Stopped> {
+    fn error_at(&self, factors: &[f64]) -> Result<f64, SimulationStopped> {
         let (costs, device) = self.at(factors);
         let (mut sum, mut weights) = (0.0, 0.0);
         for cell in self.cells {

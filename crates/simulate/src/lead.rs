@@ -2,61 +2,11 @@
 
 use crate::agenda::Moment;
 use crate::device_model::Operation;
-use crate::world::{Step, World};
+use crate::state::{Next, Step};
+use crate::world::World;
 use measure::Nanos;
 use redo::rules;
-use redo::writer::{Action, Actions, Batch, Event, Io};
-use std::collections::VecDeque;
-
-/// What the leader waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Next {
-    #[default]
-    Over,
-    /// It is about to look at the open batch.
-    Begin,
-    Completion,
-    Gather,
-    Seal,
-    /// A batch's records are being copied.
-    Fill(u64),
-    Checkpoint,
-}
-
-/// The baton, and what its holder keeps.
-#[derive(Debug, Default)]
-pub(crate) struct Lead {
-    pub(crate) holder: Option<u32>,
-    next: Next,
-    /// The first batch that was not durable when it began.
-    pub(crate) first: u64,
-    gather: (u32, u64),
-    gathers: bool,
-    /// Commits in the open batch when the last batch was published.
-    carried: u32,
-    /// Batches that are sealed and not durable.
-    underway: VecDeque<Batch>,
-    /// Operations of the device: number and bytes.
-    in_flight: Vec<(u64, u64)>,
-    done: VecDeque<u64>,
-    /// It sleeps until an operation ends.
-    waits: bool,
-    /// A batch was begun, and deferred flushes were not looked at since.
-    begun: bool,
-    /// The batches before this one are written, and their flush is deferred.
-    pub(crate) deferred: u64,
-    /// The batch behind the last that somebody waits for.
-    pub(crate) wanted: u64,
-    last_log: u64,
-    /// All blocks before this one are durable.
-    durable_block: u64,
-}
-
-impl Lead {
-    pub(crate) fn is_free(&self) -> bool {
-        self.holder.is_none()
-    }
-}
+use redo::writer::{Action, Actions, Event, Io};
 
 impl World<'_> {
     /// The thread takes the baton.

@@ -9,7 +9,8 @@
 //! - One setup and one seed give the same result, on every machine: random draws, logarithms and
 //!   exponentials come from one library in software.
 //! - Memory does not grow with simulated time.
-//! - A simulation ends: with its time, or with a [`Stopped`] that says why it cannot go on.
+//! - A simulation ends: with its time, or with a [`SimulationStopped`] that says why it cannot go
+//!   on.
 //!
 //! What it leaves out: members, stripes, rings, failover, the archiver; database writers keep up.
 
@@ -24,14 +25,15 @@ mod model_file;
 mod serve;
 mod session;
 mod setup;
+mod state;
 mod wake;
 mod world;
 
-pub use device_model::{DeviceModel, ServiceModel, Tail};
-pub use fit::{Cell, Fit, fit};
-pub use model_file::{Basis, Model, ModelError};
-pub use setup::{Costs, LogSetup, Setup};
-pub use world::{Outcome, Stopped, run};
+pub use device_model::{DeviceModel, LatencyTail, ServiceModel};
+pub use fit::{Fit, MeasuredCell, fit};
+pub use model_file::{Model, ModelBasis, ModelError};
+pub use setup::{Costs, LogSetup, SimulationSetup};
+pub use world::{SimulationOutcome, SimulationStopped, run};
 
 #[cfg(test)]
 mod tests;

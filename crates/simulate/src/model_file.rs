@@ -3,7 +3,7 @@
 //! Every value has a unit in its name and a range; what is missing, unknown or out of its range is
 //! refused with file, line and key. Untrusted text.
 
-use crate::device_model::{DeviceModel, ServiceModel, Tail};
+use crate::device_model::{DeviceModel, LatencyTail, ServiceModel};
 use crate::setup::Costs;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub struct Model {
     /// Its name.
     pub name: String,
     /// Where its values come from.
-    pub basis: Basis,
+    pub basis: ModelBasis,
     /// Processors of the machine.
     pub processors: u32,
     /// What things cost them.
@@ -27,7 +27,7 @@ pub struct Model {
 /// Where a model's values come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Basis {
+pub struct ModelBasis {
     /// The source in words.
     pub source: String,
     /// The error of cells that were measured and not fitted, percent of their commits per second.
@@ -47,7 +47,7 @@ struct File {
     model: Spanned<u32>,
     name: String,
     #[serde(default)]
-    basis: Basis,
+    basis: ModelBasis,
     machine: Machine,
     device: Device,
 }
@@ -167,7 +167,7 @@ impl Reader<'_> {
             write_ns_per_kb: ns("write_us_per_kb", write_us_per_kb)?,
             flush_ns: flush_us.map(|us| ns("flush_us", us)).transpose()?,
             variation: value("variation", variation, 10.0)?,
-            tail: Tail {
+            tail: LatencyTail {
                 share: value("tail_share", tail_share, 1.0)?,
                 mean_ns: ns("tail_mean_us", tail_mean_us)?,
             },

@@ -1,24 +1,10 @@
 //! The log writer's thread: it sleeps until it is posted, or until redo has lain for too long.
 
 use crate::agenda::Moment;
-use crate::world::{Step, World};
+use crate::state::Step;
+use crate::world::World;
 use measure::Nanos;
 use redo::rules;
-
-/// What the log writer's thread knows.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Serve {
-    pub(crate) sleeps: bool,
-    /// Waits for the baton.
-    pub(crate) for_baton: bool,
-    posts: u64,
-    handled: u64,
-    overdue: bool,
-    /// When it looked last.
-    looked: u64,
-    /// A look at redo that has lain is on the agenda.
-    watched: bool,
-}
 
 impl World<'_> {
     /// Posts the log writer. True where it sleeps, and has to be woken.

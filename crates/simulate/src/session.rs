@@ -1,7 +1,8 @@
 //! Sessions: they append redo, commit, wait, and begin again.
 
 use crate::buffer::{Place, RECORD_HEADER_BYTES};
-use crate::world::{Step, World};
+use crate::state::Step;
+use crate::world::World;
 use measure::Nanos;
 use measure::record::WaitSum;
 use measure::workload::{CommitPost, CommitWait};

@@ -50,7 +50,7 @@ pub struct LogSetup {
 
 /// A row that is simulated.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct SimulationSetup {
     /// Processors, 1 or more.
     pub processors: u32,
     /// What things cost them.

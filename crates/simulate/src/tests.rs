@@ -1,4 +1,9 @@
-use crate::{Costs, DeviceModel, LogSetup, Outcome, ServiceModel, Setup, Stopped, run};
+//! Rows in virtual time against what their steps add up to, and against changes of the setup.
+
+use crate::{
+    Costs, DeviceModel, LogSetup, ServiceModel, SimulationOutcome, SimulationSetup,
+    SimulationStopped, run,
+};
 use measure::workload::{CommitMode, Workload};
 use redo::{Geometry, LogFileSync, LogWriter, Policy, Triggers};
 
@@ -21,14 +26,14 @@ const DISK: ServiceModel = ServiceModel {
     write_ns_per_kb: 50.0,
     flush_ns: Some(40_000.0),
     variation: 0.0,
-    tail: crate::Tail {
+    tail: crate::LatencyTail {
         share: 0.0,
         mean_ns: 0.0,
     },
 };
 
-fn setup(writer: LogWriter, sessions: u32) -> Setup {
-    Setup {
+fn setup(writer: LogWriter, sessions: u32) -> SimulationSetup {
+    SimulationSetup {
         processors: 2,
         costs: COSTS,
         log: LogSetup {
@@ -56,7 +61,7 @@ fn setup(writer: LogWriter, sessions: u32) -> Setup {
     }
 }
 
-fn rate(of: &Outcome) -> f64 {
+fn rate(of: &SimulationOutcome) -> f64 {
     let commits = of.recording.foreground().latency.count() as f64;
     commits / (of.recording.elapsed_ns() as f64 / 1e9)
 }
@@ -115,7 +120,7 @@ fn a_log_writer_without_gathering_commits_less() {
 #[test]
 fn more_processors_cheaper_wake_ups_and_faster_devices_commit_more() {
     let base = setup(LogWriter::Lgwr, 64);
-    let changed = |change: fn(&mut Setup)| {
+    let changed = |change: fn(&mut SimulationSetup)| {
         let mut of = base.clone();
         change(&mut of);
         rate(&run(&of).expect("simulated"))
@@ -125,7 +130,7 @@ fn more_processors_cheaper_wake_ups_and_faster_devices_commit_more() {
     assert!(changed(|s| s.costs.wake_ns /= 2) > 1.05 * usual);
     assert!(changed(|s| s.costs.contention = 0.5) < 0.95 * usual);
     assert!(changed(|s| s.device = s.device.scaled(4.0)) < 0.7 * usual);
-    let polling = |s: &mut Setup| s.log.log_file_sync = Some(LogFileSync::Polling);
+    let polling = |s: &mut SimulationSetup| s.log.log_file_sync = Some(LogFileSync::Polling);
     assert!(changed(polling) > usual, "nobody has to be woken");
 }
 
@@ -168,13 +173,16 @@ fn what_cannot_go_on_is_said() {
     let mut of = setup(LogWriter::Lgwr, 2);
     of.log.triggers = Triggers::NONE;
     let stopped = run(&of).expect_err("nobody has the redo written");
-    assert!(matches!(stopped, Stopped::Deadlock { .. }), "{stopped}");
+    assert!(
+        matches!(stopped, SimulationStopped::Deadlock { .. }),
+        "{stopped}"
+    );
     let mut of = setup(LogWriter::Lgwr, 2);
     of.time_ns = u64::MAX;
-    assert_eq!(run(&of), Err(Stopped::EndOfTime));
+    assert_eq!(run(&of), Err(SimulationStopped::EndOfTime));
     let mut of = setup(LogWriter::Lgwr, 2);
     of.processors = 0;
-    assert!(matches!(run(&of), Err(Stopped::NotModelled(_))));
+    assert!(matches!(run(&of), Err(SimulationStopped::NotModelled(_))));
     let workers = run(&setup(LogWriter::Workers(2), 2)).expect_err("not yet");
     assert!(workers.to_string().contains("workers=2"), "{workers}");
 }
@@ -197,7 +205,7 @@ fn a_fit_finds_what_made_the_cells() {
         let mut of = setup(LogWriter::Lgwr, sessions);
         of.time_ns = 20_000_000;
         let done = run(&of).expect("simulated");
-        crate::Cell {
+        crate::MeasuredCell {
             per_s: rate(&done),
             processor_ns: Some(done.processor_ns_per_commit()),
             setup: of,

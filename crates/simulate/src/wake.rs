@@ -2,7 +2,8 @@
 //! were served are woken one after the other.
 
 use crate::buffer::CountBuffer;
-use crate::world::{Step, World};
+use crate::state::Step;
+use crate::world::World;
 use measure::Nanos;
 use redo::rules;
 

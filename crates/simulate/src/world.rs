@@ -4,13 +4,12 @@
 //! says what it does when its time on a processor is over.
 
 use crate::agenda::{Agenda, Moment};
-use crate::buffer::{CountBuffer, Place};
+use crate::buffer::CountBuffer;
 use crate::chance::Chance;
 use crate::cores::Cores;
 use crate::device_model::DeviceModel;
-use crate::lead::Lead;
-use crate::serve::Serve;
-use crate::setup::Setup;
+use crate::setup::SimulationSetup;
+use crate::state::{Lead, Serve, Step, Thread};
 use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
 use measure::workload::CommitWait;
 use redo::LogWriter;
@@ -19,7 +18,7 @@ use std::collections::VecDeque;
 
 /// Why a simulation could not go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Stopped {
+pub enum SimulationStopped {
     /// Nothing will ever happen any more.
     #[error("nobody can go on at {at_ns} ns of virtual time: a deadlock in the model")]
     Deadlock {
@@ -36,7 +35,7 @@ pub enum Stopped {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// As a measured row is recorded.
     pub recording: Recording,
     /// Moments of the agenda, for speed.
@@ -47,7 +46,7 @@ pub struct Outcome {
     pub elapsed_ns: u64,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// Processor time per commit, nanoseconds.
     #[must_use]
     pub fn processor_ns_per_commit(&self) -> f64 {
@@ -56,55 +55,9 @@ impl Outcome {
     }
 }
 
-/// What a thread does when its time on a processor is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Its work is done, or there may be room now: it appends redo.
-    Append,
-    /// The redo is copied.
-    Copied(Place),
-    /// It has woken the log writer, and looks then whether its batch is durable.
-    Posted,
-    /// It has woken the log writer, and waits for room.
-    PostedForSpace,
-    /// As that, and goes on with its transaction.
-    PostedAndGoesOn,
-    /// It looks whether its batch is durable.
-    Look,
-    /// It has woken one more of its batch.
-    WokeOn,
-    /// It leads.
-    Lead,
-    /// It has woken a thread after leading.
-    Wake,
-    /// The log writer looks whether there is something to write.
-    Serve,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Thread {
-    pub(crate) step: Step,
-    /// Its batch.
-    pub(crate) batch: u64,
-    /// The batch's wake word when it began to wait.
-    pub(crate) begun: u64,
-    /// It slept for its batch.
-    pub(crate) slept: bool,
-    /// It wants its batch written.
-    pub(crate) willing: bool,
-    /// Foregrounds led when it began to wait.
-    pub(crate) leads: bool,
-    /// The flush of its batch was deferred when it began to wait.
-    pub(crate) late: bool,
-    /// Records that it has yet to append.
-    pub(crate) records: u32,
-    /// When its transaction began, its commit was asked for, and its wait for room began.
-    pub(crate) since: [u64; 3],
-}
-
 /// Everything.
 pub(crate) struct World<'a> {
-    pub(crate) setup: &'a Setup,
+    pub(crate) setup: &'a SimulationSetup,
     pub(crate) now: u64,
     pub(crate) agenda: Agenda,
     pub(crate) cores: Cores,
@@ -132,28 +85,30 @@ pub(crate) struct World<'a> {
 /// Simulates `setup`.
 ///
 /// # Errors
-/// [`Stopped`].
-pub fn run(setup: &Setup) -> Result<Outcome, Stopped> {
+/// [`SimulationStopped`].
+pub fn run(setup: &SimulationSetup) -> Result<SimulationOutcome, SimulationStopped> {
     let mut world = World::new(setup)?;
     world.begin();
     let warm = setup.warmup_ns;
     world.go_until(warm, None)?;
     world.forget();
-    let end = warm.checked_add(setup.time_ns).ok_or(Stopped::EndOfTime)?;
+    let end = warm
+        .checked_add(setup.time_ns)
+        .ok_or(SimulationStopped::EndOfTime)?;
     world.go_until(end, setup.commits)?;
     Ok(world.finish(warm))
 }
 
 impl<'a> World<'a> {
-    fn new(setup: &'a Setup) -> Result<World<'a>, Stopped> {
-        let no = |what: &str| Stopped::NotModelled(what.to_owned());
+    fn new(setup: &'a SimulationSetup) -> Result<World<'a>, SimulationStopped> {
+        let no = |what: &str| SimulationStopped::NotModelled(what.to_owned());
         let log = &setup.log;
         let inline = match log.writer {
             LogWriter::Inline => Some(true),
             LogWriter::Lgwr => Some(false),
             LogWriter::Auto => None,
             other => {
-                return Err(Stopped::NotModelled(format!(
+                return Err(SimulationStopped::NotModelled(format!(
                     "{other} is not simulated yet"
                 )));
             }
@@ -236,14 +191,14 @@ impl<'a> World<'a> {
         }
     }
 
-    fn go_until(&mut self, end: u64, commits: Option<u64>) -> Result<(), Stopped> {
+    fn go_until(&mut self, end: u64, commits: Option<u64>) -> Result<(), SimulationStopped> {
         let most = commits.unwrap_or(u64::MAX);
         loop {
             let Some((at, moment)) = self.agenda.next() else {
-                return Err(Stopped::Deadlock { at_ns: self.now });
+                return Err(SimulationStopped::Deadlock { at_ns: self.now });
             };
             if at == u64::MAX {
-                return Err(Stopped::EndOfTime);
+                return Err(SimulationStopped::EndOfTime);
             }
             self.now = at;
             self.happens(moment);
@@ -321,7 +276,7 @@ impl<'a> World<'a> {
         self.cores.queued = (0, 0);
     }
 
-    fn finish(mut self, warm: u64) -> Outcome {
+    fn finish(mut self, warm: u64) -> SimulationOutcome {
         let workload = &self.setup.workload;
         let load = RowLoad {
             workload: workload.name.clone(),
@@ -347,7 +302,7 @@ impl<'a> World<'a> {
         recording.space_waits = Some(self.space_waits);
         let (count, total_ns) = self.cores.queued;
         recording.run_queue = (count > 0).then_some(WaitSum { count, total_ns });
-        Outcome {
+        SimulationOutcome {
             recording,
             moments: self.agenda.made(),
             processors_ns: self.cores.used_ns,

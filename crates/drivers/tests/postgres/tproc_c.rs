@@ -74,8 +74,8 @@ struct Done {
     errors: Vec<String>,
 }
 
-/// Runs users for a time, or until their sessions fail; `meanwhile` runs once a third has passed and
-/// an order was committed.
+/// Runs users for a time, or until their sessions fail; `meanwhile` runs once a third has passed
+/// and an order was committed.
 fn run_users(target: &OpenedTarget, time: Duration, meanwhile: impl FnOnce()) -> Done {
     let stop = AtomicBool::new(false);
     let orders = AtomicU64::new(0);

@@ -17,7 +17,7 @@ use ::measure::words;
 use analysis::thresholds::Thresholds;
 use device::{Caps, NullDevice};
 use redo::{LogWriter, Policy};
-use simulate::{LogSetup, Model, Outcome, Setup};
+use simulate::{LogSetup, Model, SimulationOutcome, SimulationSetup};
 use std::path::Path;
 
 /// What the models leave out.
@@ -125,7 +125,7 @@ fn check_log(log: &LogPlan) -> Result<(), Failure> {
 }
 
 /// What is simulated of a row.
-fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Setup, Failure> {
+fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<SimulationSetup, Failure> {
     let log = &plan.log;
     let caps = Caps {
         physical_bytes: 4096,
@@ -135,7 +135,7 @@ fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Setup, Fa
     let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
     let mut costs = model.costs;
     costs.work_ns = costs.work_ns.saturating_add(spec.cpu_per_txn.0);
-    Ok(Setup {
+    Ok(SimulationSetup {
         processors: model.processors,
         costs,
         log: LogSetup {
@@ -161,7 +161,7 @@ fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Setup, Fa
     })
 }
 
-fn simulated(setup: &Setup) -> Result<Outcome, Failure> {
+fn simulated(setup: &SimulationSetup) -> Result<SimulationOutcome, Failure> {
     simulate::run(setup).map_err(|stopped| {
         let jobs = words::plural(setup.sessions.into(), "job");
         Failure::Unusable(format!("{} with {jobs}: {stopped}", setup.workload.name))

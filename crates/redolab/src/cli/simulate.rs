@@ -32,7 +32,12 @@ pub(crate) struct SimulateArgs {
     #[arg(value_name = "MODEL", help_heading = "Target")]
     model: PathBuf,
     /// Processors in the place of the model's
-    #[arg(long, value_name = "N", help_heading = "Target", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Target",
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
     processors: Option<u32>,
     #[command(flatten)]
     need: NeedArgs,

@@ -1,3 +1,5 @@
+//! Models that are read again, refused and varied.
+
 use super::*;
 
 const TEXT: &str = r#"model = 1

@@ -16,6 +16,7 @@ use measure::run::{Environment, Origin, Row, Run, Target, Validity, WorkloadInfo
 use measure::workload::{STAMP_BYTES, Workload, split_mix};
 use redo::{Log, Shape};
 use std::collections::BTreeMap;
+use std::io::Write;
 
 /// A log of one kind, and what holds it.
 struct Place {
@@ -171,7 +172,8 @@ fn a_lie_of_three_percent_is_found() {
                     let what = format!("files: {files}, {jobs} jobs, {api:?}, {lie:?}");
                     if files && !enough(&row) {
                         // On the null device there is always enough.
-                        println!("skipped: {what}: the device is too busy");
+                        let out = &mut std::io::stdout();
+                        let _ = writeln!(out, "skipped: {what}: the device is too busy");
                         continue;
                     }
                     let check = &row.cross_check;
