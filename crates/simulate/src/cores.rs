@@ -97,6 +97,19 @@ impl Cores {
         self.leave(now, agenda);
     }
 
+    /// How long those that poll take until each of them has looked once, where there are more of
+    /// them than free processors; 0 otherwise.
+    pub(crate) fn round_ns(&self) -> u64 {
+        let free = (self.count - self.busy).max(1);
+        match self.pollers > free {
+            true => {
+                let look = self.costs.poll_ns + self.costs.switch_ns;
+                u64::from(self.pollers) * look / u64::from(free)
+            }
+            false => 0,
+        }
+    }
+
     /// A thread that polls has found what it looked for, and runs for `ns`.
     pub(crate) fn found(&mut self, now: u64, agenda: &mut Agenda, thread: u32, ns: u64) {
         self.pollers -= 1;

@@ -212,6 +212,7 @@ impl<'a> World<'a> {
         match moment {
             Moment::Ran(thread) => self.ran(thread),
             Moment::Ended(op) => self.ended(op),
+            Moment::Found(thread) => self.finds(thread),
             Moment::GatherUp => self.look_at_gathering(),
             Moment::Period => self.period(),
         }
@@ -256,9 +257,18 @@ impl<'a> World<'a> {
         self.cores.go_on(self.now, &mut self.agenda, thread, ns);
     }
 
-    /// A thread that polls has found what it looked for.
+    /// What a thread that polls looks for is there: it finds it when its turn comes.
     pub(crate) fn found(&mut self, thread: u32, step: Step) {
         self.threads[thread as usize].step = step;
+        let round = self.cores.round_ns();
+        if round == 0 {
+            return self.finds(thread);
+        }
+        let turn = (round as f64 * self.chance.unit()) as u64;
+        self.agenda.add(self.now + turn, Moment::Found(thread));
+    }
+
+    fn finds(&mut self, thread: u32) {
         self.cores.found(self.now, &mut self.agenda, thread, 0);
     }
 

@@ -24,7 +24,7 @@ use std::path::Path;
 const NOT_MODELLED: [&str; 4] = [
     "other work on the machine and on the device",
     "database writers that fall behind",
-    "more sessions that poll than processors",
+    "sessions that poll on one processor",
     "what a scheduler does with hundreds of threads",
 ];
 /// A value of the model is changed to so many times itself to see what it changes.

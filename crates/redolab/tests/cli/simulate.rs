@@ -3,33 +3,7 @@
 use crate::harness::Place;
 use std::path::PathBuf;
 
-const MODEL: &str = r#"model = 1
-name = "a disk for tests"
-
-[basis]
-source = "made up for a test"
-jobs = [1, 16]
-
-[machine]
-processors = 2
-work_us = 1.5
-copy_us_per_kb = 0.1
-turn_us = 0.5
-operation_us = 9.0
-wake_us = 2.0
-switch_us = 1.5
-idle_us = 5.0
-poll_us = 0.4
-contention = 0.3
-work_variation = 0.3
-
-[device]
-kind = "service"
-write_us = 40.0
-write_us_per_kb = 0.06
-flush_us = 40.0
-variation = 0.2
-"#;
+const MODEL: &str = include_str!("../../../simulate/src/model_file/sample.toml");
 
 fn model(place: &Place, change: (&str, &str)) -> PathBuf {
     let path = place.path().join("disk.toml");

@@ -2,33 +2,7 @@
 
 use super::*;
 
-const TEXT: &str = r#"model = 1
-name = "a disk"
-
-[basis]
-source = "made up for a test"
-jobs = [1, 64]
-
-[machine]
-processors = 2
-work_us = 1.5
-copy_us_per_kb = 0.1
-turn_us = 0.5
-operation_us = 9.0
-wake_us = 2.0
-switch_us = 1.5
-idle_us = 5.0
-poll_us = 0.4
-contention = 0.3
-work_variation = 0.3
-
-[device]
-kind = "service"
-write_us = 40.0
-write_us_per_kb = 0.06
-flush_us = 40.0
-variation = 0.2
-"#;
+const TEXT: &str = include_str!("sample.toml");
 
 fn refused(text: &str) -> String {
     let refused = Model::parse(text, Path::new("disk.toml"));
@@ -39,7 +13,7 @@ fn refused(text: &str) -> String {
 fn what_is_written_is_read_again() {
     let model = Model::parse(TEXT, Path::new("disk.toml")).expect("a model");
     assert_eq!(model.costs.work_ns, 1500);
-    assert_eq!(model.basis.jobs, Some([1, 64]));
+    assert_eq!(model.basis.jobs, Some([1, 16]));
     let again = Model::parse(&model.in_toml(), Path::new("again")).expect("its own");
     assert_eq!(again, model);
 }
