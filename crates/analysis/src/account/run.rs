@@ -15,7 +15,7 @@ use crate::findings::{self, catalogue};
 use crate::verdict::{need_places, needed};
 use crate::{format, size_sweep};
 use measure::judgement::{Answer, Finding, Need, Verdict, Weight};
-use measure::run::{Origin, Run, problems};
+use measure::run::{Origin, Run, TargetFacts, problems};
 
 /// A need that nobody stated.
 pub const NO_NEED: &str = "none stated";
@@ -64,6 +64,9 @@ pub(crate) fn path(run: &Run) -> &str {
 
 fn question(run: &Run) -> String {
     let path = path(run);
+    if let TargetFacts::Simulated(of) = &run.target.facts {
+        return format!("What if: {}?", of.model);
+    }
     match (run.imported.is_some(), run.verdict.is_some()) {
         (true, _) => own_answer(run).map_or_else(
             || "Why do commits wait? What the evidence shows".to_owned(),
@@ -91,11 +94,17 @@ fn judged(run: &Run, verdict: &Verdict) -> AccountAnswer {
         };
         why.push(format!("{made}{doubt}: {most}"));
     }
+    let mut based_on = rests_on(verdict);
+    if let TargetFacts::Simulated(of) = &run.target.facts {
+        why.push(super::simulated::in_short(of));
+        let seconds = format::digits(verdict.scope.seconds);
+        based_on = format!("{seconds} s of virtual time on a model");
+    }
     let mut axes = vec![
         (DURABILITY, verdict.durability_in_words()),
         (PERFORMANCE, verdict.performance.to_string()),
         (NEED, need_in_words(&run.need)),
-        (BASED_ON, rests_on(verdict)),
+        (BASED_ON, based_on),
     ];
     let watched = verdict.scope.watched;
     axes.extend(watched.then(|| (SCOPE, "watched".to_owned())));

@@ -25,6 +25,24 @@ pub fn simulated(run: &Run) -> Option<Section> {
     })
 }
 
+/// How far it is to be believed, and what moves it most, in one sentence.
+pub(super) fn in_short(of: &SimulatedFacts) -> String {
+    let mut parts = vec![match of.error_pct {
+        Some(pct) => format!("Error of measured cells that were not fitted: {pct:.1} %"),
+        None => "Its error was not measured".to_owned(),
+    }];
+    if !of.extrapolated.is_empty() {
+        parts.push(format!("extrapolated: {}", of.extrapolated.join(", ")));
+    }
+    if let Some(most) = of.influence.first().filter(|most| !is_minor(most)) {
+        let (value, change) = (&most.value, most.change_pct);
+        parts.push(format!(
+            "what matters most is {value}: a fifth more changes commits/s by {change:+.1} %"
+        ));
+    }
+    parts.join("; ")
+}
+
 fn is_minor(of: &ModelInfluence) -> bool {
     of.change_pct.abs() < NO_INFLUENCE_PCT
 }

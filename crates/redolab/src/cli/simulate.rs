@@ -8,7 +8,7 @@ use super::need::NeedArgs;
 use super::notes::NotesArgs;
 use super::run::RunOptions;
 use crate::experiment::plan::{JudgementPlan, MeasurementPlan};
-use crate::experiment::simulate_rows;
+use crate::experiment::{Console, simulate_rows};
 use crate::input;
 use crate::output::overview;
 use clap::Args;
@@ -60,7 +60,12 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
     if let Some(processors) = args.processors {
         model.processors = processors;
     }
-    let plan = args.plan()?;
+    if args.options.measure.safety.dry_run {
+        return Err(CommandError::usage(
+            "--dry-run: a simulation writes to no device; leave it out",
+        ));
+    }
+    let mut plan = args.plan()?;
     let store = args.options.measure.store.open_to_store()?;
     output.check_beside(&store)?;
     if let Some(path) = &args.report {
@@ -71,6 +76,10 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
         path: Some(path.clone()),
     });
     let terminal = Terminal::new(output, report)?;
+    if let Some((need, lines)) = (args.need).of_production(&store, terminal.interrupt())? {
+        lines.iter().for_each(|line| output.say(line));
+        plan.judgement.need = need;
+    }
     let run = simulate_rows(&plan, (&model, &args.model), &terminal, &store)?;
     output.emit_stored(&store, &run, |style| {
         overview::text(&run, output.view(), style)

@@ -44,6 +44,8 @@ fn the_first_screen_says_that_it_is_computed_on_what_and_how_far() {
         &[
             "Verdict: UNDETERMINED",
             "Simulated (doubtful):",
+            "Its error was not measured; extrapolated: 32 jobs",
+            "what matters most is",
             "origin: simulated",
             "Values from: made up for a test",
             "not measured: nobody knows how wrong this is",
@@ -106,6 +108,10 @@ fn what_is_not_simulated_is_refused_by_the_name_of_its_option() {
             "--log-writer: workers=2 is not simulated",
         ),
         (&["--io-depth", "2", "--log-writer", "lgwr"], "--io-depth"),
+        (
+            &["--dry-run"],
+            "--dry-run: a simulation writes to no device",
+        ),
         (&["--jobs", "0"], "--jobs"),
         (&["--processors", "0"], "--processors"),
         (&["--flush-triggers", "none"], "deadlock"),
