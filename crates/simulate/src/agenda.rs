@@ -38,9 +38,4 @@ impl Agenda {
             .pop()
             .map(|Reverse((at, _, moment))| (at, moment))
     }
-
-    /// Moments so far.
-    pub(crate) fn made(&self) -> u64 {
-        self.made
-    }
 }

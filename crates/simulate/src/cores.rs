@@ -110,16 +110,15 @@ impl Cores {
         }
     }
 
-    /// A thread that polls has found what it looked for, and runs for `ns`.
-    pub(crate) fn found(&mut self, now: u64, agenda: &mut Agenda, thread: u32, ns: u64) {
+    /// A thread that polls has found what it looked for, and goes on.
+    pub(crate) fn found(&mut self, now: u64, agenda: &mut Agenda, thread: u32) {
         self.pollers -= 1;
         if self.busy == self.count {
-            self.queue.push_back((thread, ns, now));
+            self.queue.push_back((thread, 0, now));
             return;
         }
         self.busy += 1;
         // As many as there are free processors look at any time; the others had given way.
-        let takes = self.contended(ns);
-        agenda.add(now + self.costs.poll_ns / 2 + takes, Moment::Ran(thread));
+        agenda.add(now + self.costs.poll_ns / 2, Moment::Ran(thread));
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! What decides is the code that runs live: [`redo::writer::Writer`], [`redo::rules`], the learner
 //! of adaptive log writers, the flush triggers. What is here is the world around it: sessions,
-//! processors, a log buffer that only counts, a device that only takes time.
+//! processors, a log buffer that only counts, a device that only takes time. The wait of a session
+//! (`session`), the log writer's loop (`serve`), when a deferred flush is wanted (`lead`) and the
+//! room of a batch (`buffer`) are still repeated here from `redo`'s threads.
 //!
 //! Invariants:
 //! - One setup and one seed give the same result, on every machine: random draws, logarithms and
@@ -33,7 +35,7 @@ pub use device_model::{DeviceModel, LatencyTail, ServiceModel};
 pub use fit::{Fit, MeasuredCell, fit};
 pub use model_file::{Model, ModelBasis, ModelError};
 pub use setup::{Costs, LogSetup, SimulationSetup};
-pub use world::{SimulationOutcome, SimulationStopped, run};
+pub use world::{SimulationOutcome, SimulationStopped, run, run_while};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 
 use crate::device_model::{DeviceModel, LatencyTail, ServiceModel};
 use crate::setup::Costs;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
 
@@ -25,19 +25,16 @@ pub struct Model {
 }
 
 /// Where a model's values come from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelBasis {
     /// The source in words.
     pub source: String,
     /// The error of cells that were measured and not fitted, percent of their commits per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_pct: Option<f64>,
     /// The least and the most sessions of the cells that were fitted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<[u32; 2]>,
     /// The least and the most redo per commit of these cells, bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub redo_bytes: Option<[u32; 2]>,
 }
 
@@ -120,11 +117,28 @@ impl Reader<'_> {
         }
     }
 
+    fn basis(&self, of: ModelBasis) -> Result<ModelBasis, ModelError> {
+        let at = |key: &str| self.text.find(&format!("\n{key} ")).map_or(0, |at| at + 1);
+        if let Some(pct) = of.error_pct {
+            self.within("error_pct", at("error_pct"), pct, 1000.0)?;
+        }
+        for (key, range) in [("jobs", of.jobs), ("redo_bytes", of.redo_bytes)] {
+            if let Some([least, most]) = range
+                && (least == 0 || least > most)
+            {
+                let what =
+                    format!("{key} = [{least}, {most}]: use the least, from 1, and the most");
+                return Err(self.refuse(at(key), what));
+            }
+        }
+        Ok(of)
+    }
+
     fn costs(&self, of: &Machine) -> Result<Costs, ModelError> {
         let value = |key: &str, of: &Spanned<f64>, most: f64| {
             self.within(key, of.span().start, *of.get_ref(), most)
         };
-        let ns = |key: &str, of: &Spanned<f64>| Ok((1e3 * value(key, of, MOST_US)?) as u64);
+        let ns = |key: &str, of: &Spanned<f64>| Ok((1e3 * value(key, of, MOST_US)?).round() as u64);
         let costs = Costs {
             work_ns: ns("work_us", &of.work_us)?,
             copy_ns_per_kb: ns("copy_us_per_kb", &of.copy_us_per_kb)?,
@@ -198,7 +212,7 @@ impl Model {
         }
         Ok(Model {
             name: found.name,
-            basis: found.basis,
+            basis: from.basis(found.basis)?,
             processors,
             costs: from.costs(&found.machine)?,
             device: from.device(found.device)?,
@@ -267,62 +281,19 @@ impl Model {
         out
     }
 
-    /// The model with one value so many times as large, for each of its values, by name.
+    /// The model with one value so many times as large, for each of its values, by name; without
+    /// those that would leave their range.
     #[must_use]
     pub fn varied(&self, factor: f64) -> Vec<(&'static str, Model)> {
-        let mut out = Vec::new();
-        let times = |ns: u64| (ns as f64 * factor) as u64;
-        macro_rules! cost {
-            ($($key:literal $field:ident),*) => {$({
-                let mut of = self.clone();
-                of.costs.$field = times(of.costs.$field);
-                out.push(($key, of));
-            })*};
-        }
-        cost!(
-            "work_us" work_ns, "copy_us_per_kb" copy_ns_per_kb, "turn_us" turn_ns,
-            "operation_us" io_ns, "wake_us" wake_ns, "switch_us" switch_ns, "idle_us" idle_ns,
-            "poll_us" poll_ns
-        );
-        let DeviceModel::Service(of) = &self.device;
-        let mut device = |key, of: ServiceModel| {
-            let device = DeviceModel::Service(of);
-            out.push((
-                key,
-                Model {
-                    device,
-                    ..self.clone()
-                },
-            ));
-        };
-        device(
-            "write_us",
-            ServiceModel {
-                write_ns: of.write_ns * factor,
-                ..*of
-            },
-        );
-        let per_kb = of.write_ns_per_kb * factor;
-        device(
-            "write_us_per_kb",
-            ServiceModel {
-                write_ns_per_kb: per_kb,
-                ..*of
-            },
-        );
-        let flush_ns = of.flush_ns.map(|ns| ns * factor);
-        device("flush_us", ServiceModel { flush_ns, ..*of });
-        device(
-            "variation",
-            ServiceModel {
-                variation: of.variation * factor,
-                ..*of
-            },
-        );
-        let mut contended = self.clone();
-        contended.costs.contention *= factor;
-        out.push(("contention", contended));
-        out
+        let text = self.in_toml();
+        let values = [self.machine_values(), self.device_values()].concat();
+        let changed = values.into_iter().filter_map(|(key, value)| {
+            let line = format!("\n{key} = {value:?}\n");
+            let larger = format!("\n{key} = {:?}\n", value * factor);
+            let model = Model::parse(&text.replacen(&line, &larger, 1), Path::new(key));
+            Some((key, model.ok()?))
+        });
+        changed.collect()
     }
 }
 

@@ -31,8 +31,8 @@ impl World<'_> {
             return self.no_room(thread);
         };
         let of = &mut self.threads[thread as usize];
-        if of.since[2] > 0 {
-            let waited = self.now - std::mem::take(&mut of.since[2]);
+        if let Some(since) = of.no_room.take() {
+            let waited = self.now - since;
             self.space_waits = self.space_waits.plus(WaitSum {
                 count: 1,
                 total_ns: waited,
@@ -75,9 +75,7 @@ impl World<'_> {
 
     fn no_room(&mut self, thread: u32) {
         let of = &mut self.threads[thread as usize];
-        if of.since[2] == 0 {
-            of.since[2] = self.now.max(1);
-        }
+        of.no_room.get_or_insert(self.now);
         if self.way.inline && self.may_lead && self.lead.is_free() {
             return self.begin_to_lead(thread);
         }
@@ -104,7 +102,7 @@ impl World<'_> {
 
     fn commit(&mut self, thread: u32) {
         let batch = self.threads[thread as usize].batch;
-        self.threads[thread as usize].since[1] = self.now;
+        self.threads[thread as usize].asked = self.now;
         let commit = self.setup.workload.commit;
         let durable = self.buffer.published() > batch;
         let immediate = commit.post == CommitPost::Immediate && self.setup.log.triggers.commit;
@@ -192,13 +190,15 @@ impl World<'_> {
     /// Its commit is over: the next transaction begins.
     pub(crate) fn returned(&mut self, thread: u32) {
         let of = self.threads[thread as usize];
-        let [began, asked, _] = of.since;
-        let sync = self.waits().then_some(self.now - asked);
-        let path = self.waits().then(|| self.path(of.batch, asked)).flatten();
-        self.foreground.add(self.now - began, sync, path);
+        let sync = self.waits().then_some(self.now - of.asked);
+        let path = self
+            .waits()
+            .then(|| self.path(of.batch, of.asked))
+            .flatten();
+        self.foreground.add(self.now - of.began, sync, path);
         let of = &mut self.threads[thread as usize];
         of.records = self.setup.workload.records.max(1);
-        of.since[0] = self.now;
+        of.began = self.now;
         let work = self.work();
         self.go_on(thread, Step::Append, work);
     }

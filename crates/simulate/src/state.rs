@@ -46,8 +46,11 @@ pub(crate) struct Thread {
     pub(crate) late: bool,
     /// Records that it has yet to append.
     pub(crate) records: u32,
-    /// When its transaction began, its commit was asked for, and its wait for room began.
-    pub(crate) since: [u64; 3],
+    /// When its transaction began, and its commit was asked for.
+    pub(crate) began: u64,
+    pub(crate) asked: u64,
+    /// When its wait for room in the log buffer began.
+    pub(crate) no_room: Option<u64>,
 }
 
 /// What the log writer's thread knows.

@@ -160,9 +160,9 @@ fn redo_that_nobody_waits_for_goes_as_fast_as_the_device() {
     of.device = DeviceModel::Service(slow);
     of.time_ns = 4_000_000_000;
     let done = run(&of).expect("simulated");
+    let seconds = done.recording.elapsed_ns() as f64 / 1e9;
     let log = done.recording.background.expect("the log writer wrote");
     // 100 kB of blocks per ms, but for the log writer's own time.
-    let seconds = (done.elapsed_ns - of.warmup_ns) as f64 / 1e9;
     let share = log.block_bytes as f64 / 1024.0 / seconds / 100_000.0;
     assert!((0.95..=1.05).contains(&share), "{share}");
     assert!(done.recording.space_waits.is_some_and(|w| w.count > 0));
@@ -183,6 +183,8 @@ fn what_cannot_go_on_is_said() {
     let mut of = setup(LogWriter::Lgwr, 2);
     of.processors = 0;
     assert!(matches!(run(&of), Err(SimulationStopped::NotModelled(_))));
+    let interrupted = crate::run_while(&setup(LogWriter::Lgwr, 2), &|| false);
+    assert_eq!(interrupted, Err(SimulationStopped::Interrupted));
     let workers = run(&setup(LogWriter::Workers(2), 2)).expect_err("not yet");
     assert!(workers.to_string().contains("workers=2"), "{workers}");
 }
@@ -196,6 +198,27 @@ fn a_log_write_that_lies_in_two_logs_ends_once() {
     let done = run(&of).expect("simulated");
     let log = done.recording.background.expect("the log writer wrote");
     assert!(log.switches > 20, "{}", log.switches);
+}
+
+/// Logs as small as they can be, with as large a log buffer: nobody waits for ever for a log.
+#[test]
+fn the_smallest_logs_go_on() {
+    for (sessions, redo_bytes, records) in [(1, 2000, 1), (8, 30_000, 1), (8, 300_000, 100)] {
+        for commit in [CommitMode::WAIT_IMMEDIATE, CommitMode::NOWAIT_BATCH] {
+            for writer in [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Auto] {
+                let mut of = setup(writer, sessions);
+                of.log.geometry.groups = 2;
+                of.log.geometry.blocks_per_group = 64;
+                of.log.geometry.file_bytes = 8192 + 64 * 4096;
+                of.log.buffer_blocks = 64;
+                of.workload.redo_bytes = redo_bytes;
+                (of.workload.records, of.workload.commit) = (records, commit);
+                let done = run(&of).expect("simulated");
+                let commits = done.recording.foreground().latency.count();
+                assert!(commits > 10, "{writer} {redo_bytes} {commit}: {commits}");
+            }
+        }
+    }
 }
 
 /// Costs that are found again from the cells that they made.

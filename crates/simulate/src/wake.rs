@@ -7,7 +7,8 @@ use crate::world::World;
 use measure::Nanos;
 use redo::rules;
 
-/// Above this many sleepers the leader wakes half, and each of those wakes one more.
+/// Above this many sleepers the leader wakes half, and each of those wakes one more: as many as
+/// `redo::turn` has.
 const WAKE_ALONE: u32 = 32;
 
 /// In the place of a batch: the log writer is to be woken.
@@ -58,7 +59,7 @@ impl World<'_> {
         }
         if thread == self.log_writer() {
             self.serve(thread);
-        } else if self.threads[thread as usize].since[2] > 0 {
+        } else if self.threads[thread as usize].no_room.is_some() {
             self.append(thread);
         } else {
             self.look(thread);

@@ -16,6 +16,9 @@ use redo::LogWriter;
 use redo::writer::{CommitWay, Learner, LogFileSync, Writer};
 use std::collections::VecDeque;
 
+/// So many moments pass before it is asked whether to go on.
+const ASKED_EVERY: u64 = 1 << 16;
+
 /// Why a simulation could not go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationStopped {
@@ -25,6 +28,9 @@ pub enum SimulationStopped {
         /// When.
         at_ns: u64,
     },
+    /// The caller does not want it any more.
+    #[error("interrupted")]
+    Interrupted,
     /// Virtual time does not reach that far.
     #[error("virtual time is at its end")]
     EndOfTime,
@@ -38,12 +44,8 @@ pub enum SimulationStopped {
 pub struct SimulationOutcome {
     /// As a measured row is recorded.
     pub recording: Recording,
-    /// Moments of the agenda, for speed.
-    pub moments: u64,
     /// Time of all processors in use, the warm-up not included, nanoseconds.
     pub processors_ns: u64,
-    /// Virtual time, the warm-up included, nanoseconds.
-    pub elapsed_ns: u64,
 }
 
 impl SimulationOutcome {
@@ -87,15 +89,26 @@ pub(crate) struct World<'a> {
 /// # Errors
 /// [`SimulationStopped`].
 pub fn run(setup: &SimulationSetup) -> Result<SimulationOutcome, SimulationStopped> {
+    run_while(setup, &|| true)
+}
+
+/// As [`run`], as long as `goes_on` says so.
+///
+/// # Errors
+/// [`SimulationStopped`].
+pub fn run_while(
+    setup: &SimulationSetup,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<SimulationOutcome, SimulationStopped> {
     let mut world = World::new(setup)?;
     world.begin();
     let warm = setup.warmup_ns;
-    world.go_until(warm, None)?;
+    world.go_until(warm, None, goes_on)?;
     world.forget();
     let end = warm
         .checked_add(setup.time_ns)
         .ok_or(SimulationStopped::EndOfTime)?;
-    world.go_until(end, setup.commits)?;
+    world.go_until(end, setup.commits, goes_on)?;
     Ok(world.finish(warm))
 }
 
@@ -145,7 +158,9 @@ impl<'a> World<'a> {
             leads: false,
             late: false,
             records: 0,
-            since: [0; 3],
+            began: 0,
+            asked: 0,
+            no_room: None,
         };
         Ok(World {
             setup,
@@ -191,9 +206,17 @@ impl<'a> World<'a> {
         }
     }
 
-    fn go_until(&mut self, end: u64, commits: Option<u64>) -> Result<(), SimulationStopped> {
+    fn go_until(
+        &mut self,
+        end: u64,
+        commits: Option<u64>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), SimulationStopped> {
         let most = commits.unwrap_or(u64::MAX);
-        loop {
+        for moments in 0_u64.. {
+            if moments % ASKED_EVERY == 0 && !goes_on() {
+                return Err(SimulationStopped::Interrupted);
+            }
             let Some((at, moment)) = self.agenda.next() else {
                 return Err(SimulationStopped::Deadlock { at_ns: self.now });
             };
@@ -203,9 +226,10 @@ impl<'a> World<'a> {
             self.now = at;
             self.happens(moment);
             if at >= end || self.foreground.latency.count() >= most {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     fn happens(&mut self, moment: Moment) {
@@ -269,7 +293,7 @@ impl<'a> World<'a> {
     }
 
     fn finds(&mut self, thread: u32) {
-        self.cores.found(self.now, &mut self.agenda, thread, 0);
+        self.cores.found(self.now, &mut self.agenda, thread);
     }
 
     /// The thread that runs goes to sleep.
@@ -314,9 +338,7 @@ impl<'a> World<'a> {
         recording.run_queue = (count > 0).then_some(WaitSum { count, total_ns });
         SimulationOutcome {
             recording,
-            moments: self.agenda.made(),
             processors_ns: self.cores.used_ns,
-            elapsed_ns: self.now,
         }
     }
 }

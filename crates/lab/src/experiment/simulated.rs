@@ -14,10 +14,11 @@ use super::{Failure, Stopped};
 use crate::store::Store;
 use ::measure::run::{ModelInfluence, Origin, Run, SimulatedFacts, TargetFacts};
 use ::measure::words;
+use ::measure::workload::Payload;
 use analysis::thresholds::Thresholds;
 use device::{Caps, NullDevice};
 use redo::{LogWriter, Policy};
-use simulate::{LogSetup, Model, SimulationOutcome, SimulationSetup};
+use simulate::{LogSetup, Model, SimulationOutcome, SimulationSetup, SimulationStopped};
 use std::path::Path;
 
 /// What the models leave out.
@@ -32,18 +33,26 @@ const VARIED: f64 = 1.2;
 /// Virtual time of such a row at most, nanoseconds.
 const VARIED_NS: u64 = 200_000_000;
 
-/// Simulates the rows of `plan` on `model`, which was read from `path`, and stores the run.
+/// Simulates the rows of `plan` on `model`, which was read from `path`, with as many `processors`
+/// as it has where that is `None`, and stores the run.
 ///
 /// # Errors
 /// What cannot be simulated, by the name of its option.
 pub fn simulate_rows(
     plan: &MeasurementPlan,
     (model, path): (&Model, &Path),
+    processors: Option<u32>,
     console: &dyn Console,
     store: &Store,
 ) -> Result<Run, Stopped> {
+    check_plan(plan)?;
     plan.rows.iter().try_for_each(check_row)?;
     check_log(&plan.log)?;
+    let calibrated = model.processors;
+    let model = &Model {
+        processors: processors.unwrap_or(calibrated),
+        ..model.clone()
+    };
     let thresholds = Thresholds::parse(&plan.judgement.thresholds)
         .map_err(|error| Failure::Unusable(format!("--thresholds: {error}")))?;
     let mut run = new_run(path, "model", Default::default(), &plan.command);
@@ -54,9 +63,9 @@ pub fn simulate_rows(
     // Nothing is stored of what cannot be simulated.
     let mut recordings = Vec::new();
     for spec in &plan.rows {
-        recordings.push(simulated(&setup(plan, spec, model)?)?.recording);
+        recordings.push(simulated(&setup(plan, spec, model)?, console)?.recording);
     }
-    run.target.facts = TargetFacts::Simulated(facts(plan, model)?);
+    run.target.facts = TargetFacts::Simulated(facts(plan, model, calibrated, console)?);
     let mut writer = store.begin(&run.run_id)?;
     for (number, (spec, recording)) in (1..).zip(plan.rows.iter().zip(recordings)) {
         let stored = writer.recording(&stored_name(number, spec), &recording);
@@ -69,8 +78,26 @@ pub fn simulate_rows(
     Ok(run)
 }
 
-fn refused(option: &str, what: &str) -> Failure {
-    Failure::Unusable(format!("{option}: {what} is not simulated; leave it out"))
+/// Refuses the first of some options that is given: whether it is, its name, and what it asks for.
+fn refuse(options: &[(bool, &str, &str)]) -> Result<(), Failure> {
+    match options.iter().find(|(given, ..)| *given) {
+        Some((_, option, what)) => Err(Failure::Unusable(format!(
+            "{option}: {what} is not simulated; leave it out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn check_plan(plan: &MeasurementPlan) -> Result<(), Failure> {
+    refuse(&[
+        (plan.dry_run, "--dry-run", "what is only planned"),
+        (plan.allow_busy, "--allow-busy", "a device that others use"),
+        (
+            plan.max_write_bytes.is_some(),
+            "--max-write",
+            "a device that is written to",
+        ),
+    ])
 }
 
 fn check_row(spec: &Spec) -> Result<(), Failure> {
@@ -88,11 +115,13 @@ fn check_row(spec: &Spec) -> Result<(), Failure> {
             "--commit-api async",
             "a session that waits for several commits",
         ),
+        (
+            spec.payload != Payload::default(),
+            "--compressibility and --dedupe",
+            "what redo is made of",
+        ),
     ];
-    match refusals.iter().find(|(given, ..)| *given) {
-        Some((_, option, what)) => Err(refused(option, what)),
-        None => Ok(()),
-    }
+    refuse(&refusals)
 }
 
 fn check_log(log: &LogPlan) -> Result<(), Failure> {
@@ -101,8 +130,20 @@ fn check_log(log: &LogPlan) -> Result<(), Failure> {
         log.log_writer,
         LogWriter::Auto | LogWriter::Inline | LogWriter::Lgwr
     );
-    let background = log.background != Default::default();
+    let usual = LogPlan::default();
+    let background = log.background != usual.background;
+    let memory = log.huge_pages || log.lock_memory;
+    let warns = log.log_write_warning != usual.log_write_warning;
     let refusals = [
+        (log.sync_method.is_some(), "--sync-method", "a file"),
+        (log.io != usual.io, "--io", "a queue of the system"),
+        (
+            !log.log_writer_cpus.is_empty(),
+            "--log-writer-cpu",
+            "a processor of this machine",
+        ),
+        (memory, "--huge-pages and --lock-memory", "memory"),
+        (warns, "--log-write-warning", "a warning"),
         (!is_known, "--log-writer", &*writer),
         (log.stripe.is_some(), "--stripe", "a stripe"),
         (log.members.is_some(), "--members", "a log with members"),
@@ -118,10 +159,7 @@ fn check_log(log: &LogPlan) -> Result<(), Failure> {
             "what runs beside the log",
         ),
     ];
-    match refusals.iter().find(|(given, ..)| *given) {
-        Some((_, option, what)) => Err(refused(option, what)),
-        None => Ok(()),
-    }
+    refuse(&refusals)
 }
 
 /// What is simulated of a row.
@@ -161,45 +199,80 @@ fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Simulatio
     })
 }
 
-fn simulated(setup: &SimulationSetup) -> Result<SimulationOutcome, Failure> {
-    simulate::run(setup).map_err(|stopped| {
-        let jobs = words::plural(setup.sessions.into(), "job");
-        Failure::Unusable(format!("{} with {jobs}: {stopped}", setup.workload.name))
+fn simulated(setup: &SimulationSetup, console: &dyn Console) -> Result<SimulationOutcome, Failure> {
+    let goes_on = || !console.interrupt().requested();
+    simulate::run_while(setup, &goes_on).map_err(|stopped| match stopped {
+        SimulationStopped::Interrupted => Failure::Interrupted,
+        stopped => {
+            let jobs = words::plural(setup.sessions.into(), "job");
+            Failure::Unusable(format!("{} with {jobs}: {stopped}", setup.workload.name))
+        }
     })
 }
 
-fn facts(plan: &MeasurementPlan, model: &Model) -> Result<SimulatedFacts, Failure> {
+/// `what` is outside of the cells that were fitted, and how far; `None` where it is not.
+fn outside(what: &str, value: u32, fitted: Option<[u32; 2]>) -> Option<String> {
+    let [least, most] = fitted?;
+    let (end, word) = match value {
+        _ if value > most => (most, "most"),
+        _ if value < least => (least, "least"),
+        _ => return None,
+    };
+    let factor = f64::from(value) / f64::from(end.max(1));
+    Some(format!(
+        "{what} ({factor:.1} times the {word} that were fitted)"
+    ))
+}
+
+/// What of the rows the model was not fitted to, in words, each once.
+fn extrapolated(plan: &MeasurementPlan, model: &Model, calibrated: u32) -> Vec<String> {
+    let mut out = Vec::new();
+    if model.processors != calibrated {
+        let has = words::plural(model.processors.into(), "processor");
+        out.push(format!("{has} (the model is of {calibrated})"));
+    }
+    for spec in &plan.rows {
+        let (jobs, redo) = (spec.jobs, spec.workload.redo_bytes);
+        let of_jobs = outside(&words::plural(jobs.into(), "job"), jobs, model.basis.jobs);
+        let size = format!("{} of redo per commit", words::size(redo.into()));
+        out.extend(of_jobs);
+        out.extend(outside(&size, redo, model.basis.redo_bytes));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    out.retain(|words| seen.insert(words.clone()));
+    out
+}
+
+fn facts(
+    plan: &MeasurementPlan,
+    model: &Model,
+    calibrated: u32,
+    console: &dyn Console,
+) -> Result<SimulatedFacts, Failure> {
     let log = &plan.log;
-    let fitted = model.basis.jobs;
-    let beyond = |spec: &&Spec| fitted.is_some_and(|[_, most]| spec.jobs > most);
-    let far = plan.rows.iter().filter(beyond).map(|spec| {
-        let factor = f64::from(spec.jobs) / f64::from(fitted.map_or(1, |[_, most]| most.max(1)));
-        format!(
-            "{} jobs ({factor:.1} times the most that were fitted)",
-            spec.jobs
-        )
-    });
-    let mut extrapolated: Vec<String> = far.collect();
-    extrapolated.dedup();
     Ok(SimulatedFacts {
         model: model.name.clone(),
         basis: model.basis.source.clone(),
         error_pct: model.basis.error_pct,
-        fitted_jobs: fitted,
+        fitted_jobs: model.basis.jobs,
         processors: model.processors,
         log_writer: log.log_writer.to_string(),
         log_file_sync: log.log_file_sync.name().to_owned(),
         flush_triggers: log.triggers.to_string(),
         log_bytes: u64::from(log.shape.groups).saturating_mul(log.shape.file_bytes),
         log_buffer_bytes: log.buffer_bytes as u64,
-        influence: influence(plan, model)?,
-        extrapolated,
+        influence: influence(plan, model, console)?,
+        extrapolated: extrapolated(plan, model, calibrated),
         not_modelled: NOT_MODELLED.map(str::to_owned).to_vec(),
     })
 }
 
 /// What a fifth more of each value changes at the last row, most first.
-fn influence(plan: &MeasurementPlan, model: &Model) -> Result<Vec<ModelInfluence>, Failure> {
+fn influence(
+    plan: &MeasurementPlan,
+    model: &Model,
+    console: &dyn Console,
+) -> Result<Vec<ModelInfluence>, Failure> {
     let Some(spec) = plan.rows.last() else {
         return Ok(Vec::new());
     };
@@ -207,7 +280,7 @@ fn influence(plan: &MeasurementPlan, model: &Model) -> Result<Vec<ModelInfluence
         let mut of = setup(plan, spec, model)?;
         of.warmup_ns = of.warmup_ns.min(VARIED_NS / 4);
         of.time_ns = of.time_ns.min(VARIED_NS);
-        let recording = simulated(&of)?.recording;
+        let recording = simulated(&of, console)?.recording;
         let commits = recording.foreground().latency.count() as f64;
         Ok::<f64, Failure>(commits / (recording.elapsed_ns().max(1) as f64))
     };

@@ -54,15 +54,11 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
     let output = &args.options.measure.output;
     let named = |why: String| CommandError::usage(format!("{}: {why}", args.model.display()));
     let text = input::read_settings(&args.model).map_err(|e| named(e.to_string()))?;
-    let mut model =
-        Model::parse(&text, &args.model).map_err(|e| CommandError::usage(e.to_string()))?;
+    let model = Model::parse(&text, &args.model).map_err(|e| CommandError::usage(e.to_string()))?;
     output.reads(&args.model);
-    if let Some(processors) = args.processors {
-        model.processors = processors;
-    }
-    if args.options.measure.safety.dry_run {
+    if !args.options.measure.safety.destroy.is_empty() {
         return Err(CommandError::usage(
-            "--dry-run: a simulation writes to no device; leave it out",
+            "--destroy: a simulation writes to no device; leave it out",
         ));
     }
     let mut plan = args.plan()?;
@@ -80,7 +76,13 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
         lines.iter().for_each(|line| output.say(line));
         plan.judgement.need = need;
     }
-    let run = simulate_rows(&plan, (&model, &args.model), &terminal, &store)?;
+    let run = simulate_rows(
+        &plan,
+        (&model, &args.model),
+        args.processors,
+        &terminal,
+        &store,
+    )?;
     output.emit_stored(&store, &run, |style| {
         overview::text(&run, output.view(), style)
     })?;

@@ -121,10 +121,12 @@ fn a_need_that_no_device_meets_is_answered_no() {
         false => (3, "Verdict: NO"),
     };
     // A busy device makes too few commits for a percentile.
-    let p99 = match () {
-        () if done.out.contains("p99 not known") => "under 1,000 waits",
-        () if done.out.contains("no transaction began") => "Invalid",
-        () => "no row of LGWR-LAT1 ran",
+    let p99 = if done.out.contains("p99 not known") {
+        "under 1,000 waits"
+    } else if done.out.contains("no transaction began") {
+        "Invalid"
+    } else {
+        "no row of LGWR-LAT1 ran"
     };
     done.expect(code, &[word, "misses the need", p99, "Not judged"]);
     let not_judged = done.out.split("Not judged").nth(1).expect("a list");

@@ -85,6 +85,8 @@ fn one_model_gives_one_answer_and_its_values_move_it() {
     assert_eq!(usual, rates(&simulate(&place, &path, &more)));
     let with = |more: &[&str], path: &std::path::Path| rates(&simulate(&place, path, more))[0];
     let one = with(&[&more[..], &["--processors", "1"]].concat(), &path);
+    let shown = place.run(&["runs", "show", "last"]);
+    shown.expect(0, &["Extrapolated: 1 processor (the model is of 2)"]);
     assert!(
         one < usual[0],
         "{one} with one processor, {usual:?} with two"
@@ -108,10 +110,16 @@ fn what_is_not_simulated_is_refused_by_the_name_of_its_option() {
             "--log-writer: workers=2 is not simulated",
         ),
         (&["--io-depth", "2", "--log-writer", "lgwr"], "--io-depth"),
+        (&["--dry-run"], "--dry-run: what is only planned is not"),
         (
-            &["--dry-run"],
-            "--dry-run: a simulation writes to no device",
+            &["--destroy", "/dev/zero"],
+            "--destroy: a simulation writes",
         ),
+        (&["--max-write", "1G"], "--max-write"),
+        (&["--sync-method", "direct"], "--sync-method"),
+        (&["--io", "threads"], "--io"),
+        (&["--compressibility", "2"], "--compressibility"),
+        (&["--huge-pages"], "--huge-pages"),
         (&["--jobs", "0"], "--jobs"),
         (&["--processors", "0"], "--processors"),
         (&["--flush-triggers", "none"], "deadlock"),

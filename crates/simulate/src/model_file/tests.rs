@@ -16,6 +16,13 @@ fn what_is_written_is_read_again() {
     assert_eq!(model.basis.jobs, Some([1, 16]));
     let again = Model::parse(&model.in_toml(), Path::new("again")).expect("its own");
     assert_eq!(again, model);
+    // No time loses a nanosecond on its way.
+    for ns in 1..3000_u64 {
+        let mut of = model.clone();
+        of.costs.work_ns = ns;
+        let again = Model::parse(&of.in_toml(), Path::new("again")).expect("its own");
+        assert_eq!(again.costs.work_ns, ns);
+    }
 }
 
 #[test]
@@ -60,6 +67,16 @@ fn what_is_wrong_is_refused_with_its_line_key_and_range() {
             "unknown variant `drum`",
         ),
         ("[machine]", "[machine", "disk.toml:8:"),
+        (
+            "jobs = [1, 16]",
+            "jobs = [16, 1]",
+            "disk.toml:6: jobs = [16, 1]: use the least, from 1, and the most",
+        ),
+        (
+            "jobs = [1, 16]",
+            "error_pct = -1.0",
+            "disk.toml:6: error_pct = -1: use 0 to 1000",
+        ),
     ] {
         let said = refused(&TEXT.replacen(from, to, 1));
         assert!(said.contains(says), "{to}: {said}");
@@ -69,6 +86,17 @@ fn what_is_wrong_is_refused_with_its_line_key_and_range() {
 #[test]
 fn every_value_is_varied_once() {
     let model = Model::parse(TEXT, Path::new("disk.toml")).expect("a model");
+    let text = model.in_toml();
+    let values = text
+        .split("\nprocessors = 2\n")
+        .nth(1)
+        .expect("the machine");
+    let keys = values
+        .lines()
+        .filter_map(|line| Some(line.split_once(" = ")?.0));
+    let keys: Vec<&str> = keys.filter(|key| *key != "kind").collect();
+    let varied: Vec<&str> = model.varied(1.2).iter().map(|(key, _)| *key).collect();
+    assert_eq!(varied, keys, "of every value it is known what it changes");
     for (key, changed) in model.varied(1.2) {
         let lines = |m: &Model| m.in_toml().lines().map(str::to_owned).collect::<Vec<_>>();
         let (a, b) = (lines(&model), lines(&changed));
