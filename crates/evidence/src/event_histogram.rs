@@ -100,7 +100,7 @@ fn is_rule(line: &[u8]) -> bool {
 }
 
 /// Reads the lines of a file: all of them, or those of the listings among other evidence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HistogramLines {
     file: String,
     /// Other evidence is around the listings: a listing begins with its query or heading, and ends
@@ -146,18 +146,8 @@ impl HistogramLines {
         HistogramLines {
             file: file.to_owned(),
             is_among_others,
-            columns: None,
-            above: None,
-            wrapped: Wrapped::default(),
-            asked: None,
-            in_query: false,
-            ended: false,
-            unit_ns: None,
             fresh: true,
-            block: 0,
-            snapshots: Vec::new(),
-            buckets: 0,
-            sections: MinerSections::default(),
+            ..HistogramLines::default()
         }
     }
 

@@ -154,5 +154,8 @@ pub(super) fn of(head: &Head<'_>) -> Option<LookAlike> {
     }
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = LOOK_ALIKES.iter().find(|(_, words)| all(words));
-    found.map(|(found, _)| *found)
+    // Of PostgreSQL's, checkpoints and slow commits are read.
+    let is_read =
+        |of: &LookAlike| *of == OF_POSTGRES && super::listing::is(super::Kind::ServerLog, head);
+    found.map(|(found, _)| *found).filter(|of| !is_read(of))
 }

@@ -43,7 +43,7 @@ pub enum Kind {
     FioText,
     /// A log of fio: latencies, bandwidth, IOPS or bins of latencies.
     FioLog,
-    /// Listings of `v$system_event` and `v$sysstat`.
+    /// Listings of `v$system_event`, `v$sysstat` and `v$active_session_history`.
     OracleCounters,
     /// Output of HammerDB.
     HammerDb,
@@ -55,12 +55,14 @@ pub enum Kind {
     Diskstats,
     /// InnoDB status and status variables.
     Innodb,
-    /// Wait statistics of SQL Server.
+    /// Statistics of waits and of files of SQL Server.
     SqlServerWaits,
     /// Histograms in Prometheus text.
     Prometheus,
     /// Warnings of etcd about slow syncs of its log.
     EtcdLog,
+    /// Logs of a database's server: Oracle's alert log, PostgreSQL's log.
+    ServerLog,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

@@ -1,4 +1,5 @@
-//! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
+//! The readers, one arm a kind; of evidence in lines all are [`super::listing`]'s. Adding a kind
+//! adds a line in [`super::kind`].
 
 use super::count_elapsed::CountElapsedReader;
 use super::event_histogram::HistogramLines;
@@ -52,25 +53,7 @@ impl KindReader {
             Kind::Hlog => LineFile::of(HlogReader::new(file)),
             Kind::PgbenchLog => LineFile::of(PgbenchLogReader::new(file)),
             Kind::FioLog => LineFile::of(FioLogReader::new(file)),
-            Kind::AwrText
-            | Kind::Iostat
-            | Kind::LgwrOutliers
-            | Kind::CellMetrics
-            | Kind::RSummary
-            | Kind::PgTestFsync
-            | Kind::Pgbench
-            | Kind::Prometheus
-            | Kind::EtcdLog
-            | Kind::SqlServerWaits
-            | Kind::Innodb
-            | Kind::Diskstats
-            | Kind::EbpfHistogram
-            | Kind::Sysbench
-            | Kind::HammerDb
-            | Kind::OracleCounters
-            | Kind::PgStats
-            | Kind::FioText
-            | Kind::StudyTable => LineFile::of(ListingReader::new(options, file)),
+            _ => LineFile::of(ListingReader::new(options, file)),
         };
         KindReader::Lines(kind, lines)
     }

@@ -1,6 +1,7 @@
 //! Event histograms over their snapshots: `v$event_histogram` counts since the instance started, so
 //! what happened between two snapshots is their difference. Differences are made where every
-//! count only grows; where one goes back it is said, and nothing is subtracted.
+//! count only grows; where one goes back it is said, and nothing is subtracted, unless next to
+//! nothing is left: there the instance was restarted, and counts begin again.
 
 use super::origin::{SourcedCell, add_sourced, text};
 use super::tables::{column, row};
@@ -203,7 +204,7 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
     events.dedup();
     let mut found = Vec::new();
     let mut back: Option<(String, usize)> = None;
-    let mut backs = 0;
+    let (mut backs, mut are_counters) = (0, true);
     for event in events {
         let with: Vec<(usize, &Buckets)> = snapshots
             .iter()
@@ -233,38 +234,71 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
                 }),
                 Change::Back(bound, from, to) => {
                     backs += 1;
-                    grown.clear();
-                    back.get_or_insert_with(|| {
-                        let ms = bound as f64 / 1e6;
-                        let names = (snapshots[i].name(i), snapshots[j].name(j));
-                        let detail = format!(
-                            "{event}: the count under {ms} ms goes back from {from} to {to} \
-                             between {} and {}: the instance was restarted, or these are \
-                             differences already; shown as they are, not subtracted",
-                            names.0, names.1
-                        );
-                        (detail, j)
-                    });
-                    break;
+                    let pair = [i, j].map(|at| snapshots[at].name(at));
+                    back.get_or_insert_with(|| (went_back(event, (bound, from, to), pair), j));
+                    grown.push(since_restart(event, snapshots, j, after));
+                    are_counters &= is_restart(before, after);
                 }
             }
         }
         found.append(&mut grown);
     }
     if let Some((detail, at)) = back {
+        let became = match are_counters {
+            true => "the instance was restarted: counts begin again there",
+            false => {
+                "the instance was restarted, or these are differences already; shown as they are, \
+                 not subtracted"
+            }
+        };
         diagnostics.push(Diagnostic {
             severity: Severity::Warning,
             id: "histogram.goes_back".to_owned(),
             file: snapshots[at].file.clone(),
             line: Some(snapshots[at].line),
             column: None,
-            detail,
+            detail: format!("{detail}: {became}"),
             count: backs,
         });
         // Whoever lists differences lists them of all events.
-        found.clear();
+        found.retain(|_| are_counters);
     }
     found
+}
+
+/// Which count went back, and between which snapshots.
+fn went_back(event: &str, (bound, from, to): (u64, u64, u64), [a, b]: [String; 2]) -> String {
+    let ms = bound as f64 / 1e6;
+    format!("{event}: the count under {ms} ms goes back from {from} to {to} between {a} and {b}")
+}
+
+/// What was counted from a restart to the snapshot behind it.
+fn since_restart(event: &str, all: &[Snapshot], at: usize, counts: &Buckets) -> Difference {
+    let grown = counts
+        .iter()
+        .enumerate()
+        .map(|(row, (bound, listed))| GrownBucket {
+            bound_ns: *bound,
+            count: listed.count,
+            listed: *listed,
+            before: None,
+            after: Some(row),
+        });
+    Difference {
+        name: format!("the restart to {}", all[at].name(at)),
+        event: event.to_owned(),
+        before: at,
+        after: at,
+        grown: grown.collect(),
+    }
+}
+
+/// Whether counts went back by so much that they are counters which began again.
+fn is_restart(before: &Buckets, after: &Buckets) -> bool {
+    /// Part of the counts that there is at most behind a restart.
+    const FEW: u64 = 50;
+    let [before, after] = [before, after].map(|of| of.values().map(|b| b.count).sum::<u64>());
+    after.saturating_mul(FEW) < before
 }
 
 fn summary_table() -> Table {

@@ -335,7 +335,7 @@ const TOOLS: &[Tool] = &[
         &[&["\"NEWORD\"", "\"avg_ms\""]],
     ),
     (
-        "an alert log without warnings of the log writer",
+        "an alert log without a refused log switch or a warning of the log writer",
         "import the log writer's own trace",
         &[&["advanced to log sequence"], &["Starting ORACLE instance"]],
     ),

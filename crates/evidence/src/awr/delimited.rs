@@ -2,7 +2,7 @@
 //! written as Markdown. A heading that is known begins a table; its lines follow directly.
 
 use super::cell::GridCell;
-use super::{Grid, squeeze};
+use super::{Grid, squeeze, views};
 use crate::origin::SourceLine;
 
 /// Cells of a line.
@@ -152,6 +152,7 @@ fn is_heading(cells: &[GridCell]) -> bool {
         "parametername" => rest.iter().any(|n| n.contains("value")),
         _ => {
             has("persecond") && has("pertransaction")
+                || views::heads(&names)
                 || ends("%user") && ends("%idle") && ends("%system")
         }
     }

@@ -4,7 +4,7 @@ use super::cell::GridCell;
 use super::listed::ListedStatistics;
 use super::over::SharesOver;
 use super::storage::StorageSections;
-use super::{Grid, events, instances, io, rows, squeeze};
+use super::{Grid, events, instances, io, rows, squeeze, views};
 use crate::Notes;
 use crate::gathered::Gathered;
 use crate::notes::quote;
@@ -124,7 +124,7 @@ impl ReportFigures {
         } else if first == "parametername" {
             parameters(grid, sheets, notes);
         } else {
-            let is_taken = self.storage.take(grid, sheets);
+            let is_taken = self.storage.take(grid, sheets) || views::take(grid, sheets);
             if let Some((last, _)) = grid.rows.last().filter(|_| !is_taken) {
                 let name = grid_name(grid);
                 let why = || format!("section {name}: not read");

@@ -22,6 +22,7 @@ mod rows;
 pub mod ruled;
 mod storage;
 pub mod text;
+pub mod views;
 
 use super::gathered::Ended;
 use super::head::Head;

@@ -4,6 +4,7 @@
 //!
 //! A line that is longer than `LINE_MAX` is none of a listing and is left out.
 
+mod alert_log;
 mod block_size;
 mod cell_metrics;
 mod diskstats;
@@ -22,6 +23,7 @@ mod oracle_layout;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
+mod postgres_log;
 mod prometheus;
 mod psql;
 mod sqlserver_waits;
@@ -32,7 +34,7 @@ pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::ruled::TITLE;
 use super::awr::text::{Text, heads_profile};
-use super::awr::{delimited, give::ReportFigures, lists_statements};
+use super::awr::{delimited, give::ReportFigures, lists_statements, views};
 use super::blanks;
 use super::event_histogram::HistogramLines;
 use super::head::Head;
@@ -62,7 +64,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
             || (line.starts_with("I# ") && line.contains(" Event ") && line.contains(" Waits "))
-            || delimited::opens(line)
+            || delimited::opens(line) && !views::opens(line, false)
             || heads_profile(line)
             || (line.starts_with("Event ")
                 && line.contains(" Waits ")
@@ -75,96 +77,34 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
     })
 }
 
-/// Whether the head is output of `iostat`.
-pub(super) fn is_iostat(head: &Head<'_>) -> bool {
-    lines(head).any(|l| iostat_columns::is_heading(&l))
-}
-
-/// Whether the head lists slow log writes.
-pub(super) fn is_outliers(head: &Head<'_>) -> bool {
-    lines(head).any(|l| outliers::opens(&l))
-}
-
-/// Whether the head lists metrics of a cell's flash log.
-pub(super) fn is_cell_metrics(head: &Head<'_>) -> bool {
-    lines(head).any(|l| cell_metrics::is_metric(&l))
-}
-
-/// Whether the head is a summary or a t test of R.
-pub(super) fn is_r_summary(head: &Head<'_>) -> bool {
-    lines(head).any(|l| published::opens_r_summary(&l))
-}
-
-/// Whether the head is output of `pg_test_fsync`.
-pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
-    lines(head).any(|l| pg_test_fsync::opens(&l))
-}
-
-/// Whether the head is output of `pgbench`.
-pub(super) fn is_pgbench(head: &Head<'_>) -> bool {
-    lines(head).any(|l| pgbench::opens(&l))
-}
-
-/// Whether the head lists statistics of PostgreSQL.
-pub(super) fn is_pg_stats(head: &Head<'_>) -> bool {
-    lines(head).any(|l| psql::opens(&l))
-}
-
-/// Whether the head is fio's text.
-pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
-    lines(head).any(|l| fio_text::opens(&l))
-}
-
-/// Whether the head is a listing of v$system_event or v$sysstat.
-pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
-    lines(head).any(|l| oracle_counters::opens(&l)) || oracle_counters::opens_wrapped(lines(head))
-}
-
-/// Whether the head is output of HammerDB (NOPM, time profile).
-pub(super) fn is_hammerdb(head: &Head<'_>) -> bool {
-    lines(head).any(|l| hammerdb::opens(&l))
-}
-
-/// Whether the head is output of sysbench.
-pub(super) fn is_sysbench(head: &Head<'_>) -> bool {
-    lines(head).any(|l| sysbench::opens(&l))
-}
-
-/// Whether the head is a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace).
-pub(super) fn is_ebpf(head: &Head<'_>) -> bool {
-    lines(head).any(|l| ebpf::opens(&l))
-}
-
-/// Whether the head is a copy of /proc/diskstats.
-pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
-    lines(head).any(|l| diskstats::opens(&l))
-}
-
-/// Whether the head is InnoDB status, or variables of SHOW GLOBAL STATUS about its log.
-pub(super) fn is_innodb(head: &Head<'_>) -> bool {
-    lines(head).any(|l| innodb::opens(&l))
-}
-
-/// Whether the head is a listing of sys.dm_os_wait_stats of SQL Server.
-pub(super) fn is_sqlserver(head: &Head<'_>) -> bool {
-    lines(head).any(|l| sqlserver_waits::opens(&l))
-}
-
-/// Whether the head is histograms of log syncs in the text format of Prometheus.
-pub(super) fn is_prometheus(head: &Head<'_>) -> bool {
-    lines(head).any(|l| prometheus::opens(&l))
-}
-
-/// Whether the head has warnings of etcd about slow syncs of its log.
-pub(super) fn is_etcd_log(head: &Head<'_>) -> bool {
-    lines(head).any(|l| etcd_log::opens(&l))
-}
-
-/// Whether the head holds a table of a published study.
-pub(super) fn is_study(head: &Head<'_>) -> bool {
-    lines(head).any(|l| {
-        published::opens_study(&l) || published::opens_platforms(&l) || block_size::opens(&l)
-    })
+/// Whether the head is evidence in lines of that kind: one of them begins it.
+pub(super) fn is(kind: Kind, head: &Head<'_>) -> bool {
+    let opens: fn(&str) -> bool = match kind {
+        Kind::Iostat => iostat_columns::is_heading,
+        Kind::LgwrOutliers => outliers::opens,
+        Kind::CellMetrics => cell_metrics::is_metric,
+        Kind::RSummary => published::opens_r_summary,
+        Kind::PgTestFsync => pg_test_fsync::opens,
+        Kind::Pgbench => pgbench::opens,
+        Kind::PgStats => psql::opens,
+        Kind::FioText => fio_text::opens,
+        Kind::OracleCounters => |l| oracle_counters::opens(l) || views::opens(l, true),
+        Kind::HammerDb => hammerdb::opens,
+        Kind::Sysbench => sysbench::opens,
+        Kind::EbpfHistogram => ebpf::opens,
+        Kind::Diskstats => diskstats::opens,
+        Kind::Innodb => innodb::opens,
+        Kind::SqlServerWaits => |l| sqlserver_waits::opens(l) || views::opens(l, false),
+        Kind::Prometheus => prometheus::opens,
+        Kind::EtcdLog => etcd_log::opens,
+        Kind::ServerLog => |l| alert_log::opens(l) || postgres_log::opens(l),
+        Kind::StudyTable => {
+            |l| published::opens_study(l) || published::opens_platforms(l) || block_size::opens(l)
+        }
+        _ => return false,
+    };
+    let is_wrapped = || kind == Kind::OracleCounters && oracle_counters::opens_wrapped(lines(head));
+    lines(head).any(|l| opens(&l)) || is_wrapped()
 }
 
 fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
@@ -173,7 +113,7 @@ fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>>
 }
 
 /// Reads one file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ListingReader {
     file: String,
     sheets: Sheets,
@@ -199,13 +139,15 @@ pub struct ListingReader {
     sqlserver: sqlserver_waits::SqlServerWaits,
     prometheus: prometheus::PrometheusHistograms,
     etcd: etcd_log::EtcdLog,
+    alert: alert_log::AlertLog,
+    postgres: postgres_log::PostgresLog,
     published: Published,
     histograms: HistogramLines,
     asked: AskedKind,
 }
 
 /// Rows of the kind that was asked for, among those of all kinds that a file has.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct AskedKind {
     kind: Option<Kind>,
     /// Rows of that kind.
@@ -262,34 +204,17 @@ impl ListingReader {
         ListingReader {
             file: file.to_owned(),
             sheets: Sheets::new(file),
-            give: ReportFigures::default(),
-            report: Text::default(),
-            statements: StatementList::default(),
-            label: String::new(),
-            iostat: iostat::IostatSamples::default(),
-            outliers: outliers::Outliers::default(),
-            metrics: cell_metrics::Metrics::default(),
-            fsync: pg_test_fsync::Tests::default(),
-            blocks: block_size::Sizes::default(),
-            pgbench: pgbench::PgbenchOutput::default(),
             psql: psql::PsqlListings::new(file),
-            fio: fio_text::FioText::default(),
             counters: oracle_counters::OracleCounters::new(file),
-            hammerdb: hammerdb::HammerDbOutput::default(),
-            sysbench: sysbench::SysbenchOutput::default(),
-            ebpf: ebpf::EbpfHistograms::default(),
-            diskstats: diskstats::DiskstatsCopies::default(),
             innodb: innodb::InnodbOutput::new(file),
             sqlserver: sqlserver_waits::SqlServerWaits::new(file),
             prometheus: prometheus::PrometheusHistograms::new(file),
-            etcd: etcd_log::EtcdLog::default(),
-            published: Published::default(),
             histograms: HistogramLines::new(file, true),
             asked: AskedKind {
                 kind: options.kind,
-                rows: 0,
-                seen: 0,
+                ..AskedKind::default()
             },
+            ..ListingReader::default()
         }
     }
 }
@@ -361,6 +286,9 @@ impl LineReader for ListingReader {
         asked.took(&[Kind::Prometheus], sheets);
         self.etcd.line(text, n, sheets);
         asked.took(&[Kind::EtcdLog], sheets);
+        self.alert.line(text, n);
+        self.postgres.line(text, n, sheets);
+        asked.took(&[Kind::ServerLog], sheets);
         self.published.line(text, n, sheets, notes);
         asked.took(&[Kind::RSummary, Kind::StudyTable], sheets);
     }
@@ -383,6 +311,8 @@ impl LineReader for ListingReader {
         asked.took(&[Kind::FioText], sheets);
         self.diskstats.end(notes);
         self.etcd.end(sheets);
+        self.alert.end(sheets);
+        asked.took(&[Kind::ServerLog], sheets);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);

@@ -7,8 +7,8 @@
 //! taken.
 
 use super::oracle_figures::{
-    AVERAGES, EVENT_FIGURES, Figure, MEAN, STATISTIC_FIGURES, check_averages, figure, label,
-    mean_us, note_columns,
+    AVERAGES, EVENT_FIGURES, Figure, MEAN, STATISTIC_FIGURES, check_averages, figure, is_wide,
+    label, mean_us, note_columns,
 };
 use super::oracle_layout::{
     CONTAINERS, EVENT_NAMES, INSTANCES, Layout, MOMENTS, SNAPS, STATISTIC_NAMES,
@@ -285,7 +285,8 @@ impl OracleCounters {
         notes: &mut Notes,
     ) -> bool {
         let of = |wanted: &[&str]| layout.at(wanted).and_then(|i| cells.get(i));
-        let (names, figures): (&[&str], &[Figure]) = match layout.is_event {
+        let is_event = layout.is_event;
+        let (names, figures): (&[&str], &[Figure]) = match is_event {
             true => (EVENT_NAMES, &EVENT_FIGURES),
             false => (STATISTIC_NAMES, &STATISTIC_FIGURES),
         };
@@ -313,7 +314,9 @@ impl OracleCounters {
             let cell = figures.get(i).map(|(.., cell)| &cell.cell);
             matches!(cell, Some(Cell::Count(_) | Cell::Real(_)))
         };
-        let is_whole = is_number(0) && (!layout.is_event || is_number(2));
+        // What is wider than its column is printed as `####`, and its row is one all the same.
+        let is_there = |i: usize| is_number(i) || is_event && is_wide(&EVENT_FIGURES[i], &of);
+        let is_whole = is_there(0) && (!is_event || is_there(2));
         if name.is_empty() || !is_whole {
             // A value that is not a number is of another view.
             self.passed += u64::from(!layout.is_event && !name.is_empty());

@@ -144,6 +144,15 @@ pub(super) fn figure<'a>(
     (key, heading, cell)
 }
 
+/// Whether a figure is wider than its column: `####`.
+pub(super) fn is_wide<'a>(
+    (_, headings): &Figure,
+    of: &dyn Fn(&[&str]) -> Option<&'a GridCell>,
+) -> bool {
+    let word = headings.iter().find_map(|(h, _)| of(&[*h]));
+    word.is_some_and(|word| !word.is_empty() && word.bytes().all(|b| b == b'#'))
+}
+
 /// A number of a snapshot or an instance, or its text.
 pub(super) fn label(word: &GridCell) -> SourcedCell {
     match word.parse::<u64>() {

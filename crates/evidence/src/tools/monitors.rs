@@ -117,8 +117,9 @@ pub(super) const MONITORS: &[Tool] = &[
         &[&["DAVG/"], &["GAVG/"]],
     ),
     (
-        "output of btt (blktrace)",
-        IOSTAT,
+        "output of btt (blktrace), in seconds",
+        "D2C is the time of the device and its path, Q2C the whole: where D2C has nearly all of it, the device or \
+         the path is slow and not the queue of the host; import `iostat -x` of the same time",
         &[&["Q2C", "D2C"], &["Q2Q", "D2C"]],
     ),
     (
@@ -199,8 +200,22 @@ pub(super) const MONITORS: &[Tool] = &[
         &[&["{\"t\":{\"$date\"", "\"ctx\":"]],
     ),
     (
+        "a log of Cassandra",
+        "its lines `Out of N commit log syncs ... average duration` are means of five minutes, and those that exceeded \
+         the commit interval are stalls of the disk of the commit log: put it on a device apart from data and \
+         compaction, and import `iostat -x` of that disk at the same time",
+        &[&["commit log syncs over the past"]],
+    ),
+    (
+        "a run of pgbench that failed",
+        "it has no figure of its own (not 0 tps): repeat it; where it says `too many clients`, raise max_connections",
+        &[&["pgbench: error: "], &["pgbench: fatal: "]],
+    ),
+    (
         "a snapshot of Db2",
-        "measure the disk of its logs with redolab check, or import `iostat -x` of the same time",
+        "its log write time over its number of log write I/Os is the mean of one write (LOG_WRITE_TIME is in ms, \
+         `Log write time (sec.ns)` in s): judge that, and measure the disk of its logs with redolab check, or import \
+         `iostat -x` of the same time",
         &[
             &["Number write log IOs"],
             &["Log write time (sec.ns)"],
