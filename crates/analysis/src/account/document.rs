@@ -337,10 +337,17 @@ fn listings(tables: Tables<'_>) -> Option<DocumentAnswer> {
 /// The event histogram with more waits than any other evidence of the same event.
 fn histogram(evidence: &Imported, tables: Tables<'_>) -> Option<DocumentAnswer> {
     let waits = |l: &Line<'_>| l.number("waits").unwrap_or(0.0);
-    let all = tables.lines("event_histogram_summary");
-    let writes = all.filter(|l| l.text("event") == "log file parallel write");
+    let writes = || {
+        let all = tables.lines("event_histogram_summary");
+        all.filter(|l| l.text("event") == "log file parallel write")
+    };
+    let is_change = |l: &Line<'_>| l.text("snapshot").contains(" to ");
+    // Counts since a start are no answer for the hours of several differences.
+    if writes().filter(is_change).count() > 1 {
+        return None;
+    }
     // A difference may be wrong: a listing of all waits is what it was made of.
-    let of = writes.filter(|l| !l.text("snapshot").contains(" to "));
+    let of = writes().filter(|l| !is_change(l));
     let line = of.max_by(|a, b| waits(a).total_cmp(&waits(b)))?;
     let others = first_waits(evidence).1.map_or(0.0, |(_, n)| n);
     if !commit_waits(evidence).is_empty() || others >= waits(&line) {

@@ -127,7 +127,10 @@ fn of_evidence(run: &Run, evidence: &Imported) -> Vec<KeyFigure> {
 fn db_time(run: &Run) -> Option<KeyFigure> {
     let entry = &catalogue::DIAGNOSIS_DB_TIME;
     let judged = run.findings.iter().find(|of| of.id == entry.id)?;
-    let (_, pct) = judged.numbers.first()?;
+    let (_, pct) = judged
+        .numbers
+        .first()
+        .filter(|(name, _)| name == "db_time_pct")?;
     let note = match judged.advice.as_str() {
         "" => String::new(),
         _ => "not what makes this database slow".to_owned(),

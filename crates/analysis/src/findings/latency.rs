@@ -175,6 +175,8 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.outliers_allowed;
     let path = gathered(&long_waits(run, &WAITS));
     let of_sessions = long_waits(run, &WAITS[..1]).is_empty();
+    let others = path.as_ref().filter(|_| of_sessions && writes == 0);
+    let others = others.and_then(|_| beside_outliers(run, syncs));
     let is_over = writes.max(syncs) as f64 > limit.value;
     if !is_over && path.is_none() {
         return;
@@ -184,7 +186,11 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let kinds: Vec<String> = kinds.into_iter().flatten().collect();
     let words = path.as_ref().map_or("", |(words, _)| words.as_str());
     let claim = match is_over {
-        true => format!("{} took over 500 ms{words}.", kinds.join(" and ")),
+        true => format!(
+            "{} took over 500 ms{words}{}.",
+            kinds.join(" and "),
+            others.unwrap_or_default()
+        ),
         false => format!("No wait took over 500 ms, but of those over {LONG_MS} ms{words}."),
     };
     notes.push(
@@ -195,6 +201,26 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             .number("log_file_sync_waits", waits as f64)
             .limit(format!("more than {} over 500 ms", limit.value), limit),
     );
+}
+
+/// What log file sync is without its `outliers`, where each of them is known by its time: a mean
+/// over both describes neither.
+fn beside_outliers(run: &Run, outliers: u64) -> Option<String> {
+    let long = long_waits(run, &WAITS[1..]);
+    let long_ms: f64 = long.iter().sum();
+    let all = run.rows.iter().filter_map(sync_of);
+    let (waits, all_ms) = all.fold((0, 0.0), |(n, ms), of| {
+        (n + of.count, ms + of.total_ns as f64 / 1e6)
+    });
+    let others = waits.checked_sub(outliers).filter(|n| *n > 0)?;
+    let mean_ms = (all_ms - long_ms) / others as f64;
+    (long.len() as u64 == outliers && mean_ms > 0.0).then(|| {
+        format!(
+            "; they have {:.1} % of the time of all {waits}, and the other {others} took {} on average",
+            100.0 * long_ms / all_ms,
+            format::latency(mean_ms * 1e6)
+        )
+    })
 }
 
 /// Waits that are longer are looked at for constants at which they gather: no medium that works

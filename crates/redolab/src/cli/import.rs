@@ -68,8 +68,10 @@ pub(crate) struct ImportArgs {
 /// What became of the files.
 #[derive(Default)]
 struct ReadFiles {
-    /// Named files that gave nothing, or were cut: each with why.
+    /// Named files that gave nothing: each with why.
     bad: Vec<String>,
+    /// Those of them whose program is known by name: beside evidence they change no answer.
+    by_name: usize,
     cut: bool,
     /// A file was of no kind: the list of kinds is printed once.
     has_unknown: bool,
@@ -126,7 +128,14 @@ impl ReadFiles {
             Err(Failed::Refused(refusal)) => {
                 let why = refusal.to_string();
                 self.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
-                import.note(Severity::Error, "import.refused", name, bare(&why, name));
+                let is_named = matches!(refusal, ImportRefusal::NotRead { .. });
+                self.by_name += usize::from(is_named);
+                let severity = if is_named {
+                    Severity::Warning
+                } else {
+                    Severity::Error
+                };
+                import.note(severity, "import.refused", name, bare(&why, name));
                 self.bad.push(why);
             }
             Err(Failed::Open(why)) => {
@@ -209,7 +218,8 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     if read_files.has_unknown {
         tell(&evidence::kind::looked_for());
     }
-    Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
+    let is_whole = read_files.bad.len() == read_files.by_name && !read_files.cut;
+    Ok(ended(&run, is_whole))
 }
 
 /// Leaves out what a long series has no room for, and says so.

@@ -7,6 +7,7 @@
 use super::super::evidence::view::{Line, Tables, lines};
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
+use super::intervals::moment;
 use super::tails::named;
 use crate::format::bytes;
 use crate::thresholds::Thresholds;
@@ -71,6 +72,38 @@ impl<'a> Variables<'a> {
         ];
         let all = of_status.chain(of_variables.into_iter().flatten());
         all.reduce(f64::max)
+    }
+
+    /// What the statuses of the file show of redo per second, and how many flushes of the log wait.
+    fn flow(&self, capacity: f64) -> String {
+        let tables = self.tables.of("innodb_status");
+        let all: Vec<Line<'_>> = tables
+            .filter(|of| of.file == self.file)
+            .flat_map(lines)
+            .collect();
+        let at = |line: &Line<'_>| Some((moment(line.text("time"))?, line.number("lsn")?));
+        let ends = all.first().and_then(at).zip(all.last().and_then(at));
+        let rate = ends.map(|(a, b)| (b.1 - a.1) / b.0.duration_since(a.0).as_secs_f64());
+        let rate = rate
+            .filter(|rate| *rate > 0.0 && rate.is_finite())
+            .map(|rate| {
+                format!(
+                    "; {} of redo per second write it through in {}",
+                    bytes(rate as u64),
+                    crate::format::latency(1e9 * capacity / rate)
+                )
+            });
+        let pending = all
+            .iter()
+            .filter_map(|line| line.number("pending_log_flushes"));
+        let pending = pending.reduce(f64::max).map(|n| match n > 0.0 {
+            true => format!("; up to {n:.0} flushes of the log are pending"),
+            false => {
+                "; no flush of the log is pending, so the log's device is not shown to be slow"
+                    .to_owned()
+            }
+        });
+        [rate, pending].into_iter().flatten().collect()
     }
 
     /// Bytes of all files, and where that is from.
@@ -155,7 +188,8 @@ fn note(of: &Variables<'_>, age: f64, t: &Thresholds) -> Note {
         _ => (Good, format!("there is room, under {begins} %")),
     };
     let claim = format!(
-        "InnoDB's redo log is {pct:.0} % full, {words}: the last checkpoint is {age_words} old, of {capacity_words}{}",
+        "InnoDB's redo log is {pct:.0} % full, {words}: the last checkpoint is {age_words} old, of {capacity_words}{}{}",
+        of.flow(capacity),
         named(of.file)
     );
     Note::of(entry, weight, claim)

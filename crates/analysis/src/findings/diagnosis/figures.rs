@@ -16,6 +16,9 @@ pub(in crate::findings) const EVENTS: [&str; 4] = [
     "background_waits",
 ];
 
+/// Bytes of redo per second of a load profile, beside the statistics of the instance.
+pub(super) const REDO_RATE: &str = "redo size per second";
+
 /// Waits for one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::findings) struct EventWaits {
@@ -25,12 +28,36 @@ pub(in crate::findings) struct EventWaits {
     pub(in crate::findings) total_ms: f64,
     /// How far rounding of the sum may be off, as a share of it.
     pub(in crate::findings) off: f64,
+    /// Their number is not printed: it is their time over their average.
+    pub(in crate::findings) is_about: bool,
 }
 
 impl EventWaits {
     /// Their mean in ms.
     pub(in crate::findings) fn mean_ms(&self) -> f64 {
         self.total_ms / self.waits
+    }
+
+    /// Both together.
+    pub(super) fn and(self, other: EventWaits) -> EventWaits {
+        EventWaits {
+            waits: self.waits + other.waits,
+            total_ms: self.total_ms + other.total_ms,
+            off: self.off.max(other.off),
+            is_about: self.is_about || other.is_about,
+        }
+    }
+
+    /// Their number in words; of what follows from rounded figures two digits.
+    pub(super) fn number_in_words(&self) -> String {
+        let unit = 10f64.powf(self.waits.max(1.0).log10().floor() - 1.0);
+        match self.is_about {
+            true => format!(
+                "about {} waits (time / average, their number is not printed)",
+                crate::format::count(((self.waits / unit).round() * unit) as u64)
+            ),
+            false => format!("{} waits", crate::format::count(self.waits as u64)),
+        }
     }
 }
 
@@ -88,11 +115,7 @@ impl<'a> ReportFigures<'a> {
     /// The sum of all waits for events of these names.
     pub(in crate::findings) fn events(&self, names: &[&str]) -> Option<EventWaits> {
         let found = names.iter().filter_map(|name| self.event(name));
-        found.reduce(|a, b| EventWaits {
-            waits: a.waits + b.waits,
-            total_ms: a.total_ms + b.total_ms,
-            off: a.off.max(b.off),
-        })
+        found.reduce(EventWaits::and)
     }
 
     /// The total of a statistic of the instance.
@@ -136,6 +159,7 @@ impl<'a> ReportFigures<'a> {
             waits: 0.0,
             total_ms: 0.0,
             off: 0.0,
+            is_about: false,
         };
         let sum = self.events.entry(name).or_insert(none);
         sum.waits += waits.waits;
@@ -154,26 +178,25 @@ impl<'a> ReportFigures<'a> {
                         waits,
                         total_ms: us / 1e3,
                         off: 0.0,
+                        is_about: false,
                     };
                     self.add(line.text("event"), waits);
                 }
             }
             // Totals since the instance started, or of one interval.
             "system_event" | "system_event_change" => {
-                if let (Some(waits), Some(us)) = (line.number("waits"), line.number("time_us"))
-                    && waits > 0.0
-                {
-                    let waits = EventWaits {
-                        waits,
-                        total_ms: us / 1e3,
-                        off: 0.0,
-                    };
+                if let Some(waits) = counted(line) {
                     match id {
                         "system_event" => {
                             self.events.insert(line.text("event"), waits);
                         }
                         _ => self.add(line.text("event"), waits),
                     }
+                }
+            }
+            "load_profile" if line.text("name").starts_with("Redo size") => {
+                if let Some(rate) = line.number("per_second") {
+                    self.statistics.insert(REDO_RATE, rate);
                 }
             }
             "instance_activity" => {
@@ -218,6 +241,27 @@ fn per_transaction(line: &Line<'_>) -> Option<f64> {
     line.number("waits_per_txn").filter(|each| *each >= LEAST)
 }
 
+/// Waits of a line of a listing; where the number or the time is wider than its column, it follows
+/// from the average.
+fn counted(line: &Line<'_>) -> Option<EventWaits> {
+    let (waits, ms) = (
+        line.number("waits"),
+        line.number("time_us").map(|us| us / 1e3),
+    );
+    let mean = line.number("avg_wait_ms").filter(|ms| *ms > 0.0);
+    let is_about = waits.is_none() || ms.is_none();
+    let shown = mean.filter(|_| is_about).unwrap_or(1.0);
+    // Averages are printed with two digits of hundredths of a second.
+    let off = if is_about { 0.05 / shown } else { 0.0 };
+    let waits = waits.or_else(|| Some(ms? / mean?)).filter(|n| *n > 0.0)?;
+    Some(EventWaits {
+        waits,
+        total_ms: ms.or_else(|| Some(waits * mean?))?,
+        off,
+        is_about,
+    })
+}
+
 /// Waits of a line of a report: from the sum or from the mean, whichever was printed finer.
 pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
     let waits = line.number("waits").filter(|waits| *waits > 0.0)?;
@@ -237,5 +281,6 @@ pub(in crate::findings) fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
         waits,
         total_ms,
         off,
+        is_about: false,
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn moment(name: &str) -> Option<DateTime> {
     const FORMS: [&str; 5] = [
         "%d-%b-%y %H:%M:%S",
         "%d-%b-%Y %H:%M:%S",
-        "%Y-%m-%d %H:%M:%S",
+        "%Y-%m-%d %H:%M:%S%.f",
         "%d-%b-%y %I.%M.%S%.f %p",
         "%b %d %H:%M:%S %Y",
     ];

@@ -18,6 +18,7 @@ mod rates;
 pub(super) mod reports;
 mod risen;
 pub mod series;
+mod servers;
 mod sources;
 mod standby;
 mod storage;
@@ -53,6 +54,7 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     tails::collect(tables, thresholds, &mut notes);
     rates::collect(tables, thresholds, &mut notes);
     standby::of_sql_server(tables, thresholds, &mut notes);
+    servers::collect(tables, thresholds, &mut notes);
     sources::collect(tables, thresholds, &mut notes);
     prometheus::collect(tables, thresholds, &mut notes);
     checkpoint::collect(tables, thresholds, &mut notes);
@@ -210,8 +212,8 @@ fn write_mean(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>)
         _ => &t.write_mean_problem_ms,
     };
     let claim = format!(
-        "{WRITE} takes {mean:.2} ms on average over {} waits, {words}",
-        crate::format::count(write.waits as u64)
+        "{WRITE} takes {mean:.2} ms on average over {}, {words}",
+        write.number_in_words()
     );
     notes.push(
         Note::of(

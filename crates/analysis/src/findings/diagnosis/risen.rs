@@ -81,12 +81,7 @@ pub(super) fn beside(slow: &[&ReportFigures<'_>], others: &[&ReportFigures<'_>])
 fn sum(name: &str, reports: &[&ReportFigures<'_>]) -> (Option<EventWaits>, usize) {
     let found = reports.iter().filter_map(|report| report.event(name));
     let of = found.clone().count();
-    let sum = found.reduce(|a, b| EventWaits {
-        waits: a.waits + b.waits,
-        total_ms: a.total_ms + b.total_ms,
-        off: a.off.max(b.off),
-    });
-    (sum, of)
+    (found.reduce(EventWaits::and), of)
 }
 
 fn of(

@@ -8,7 +8,7 @@ use super::super::evidence::view::{Line, Tables, lines};
 use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Info, catalogue};
-use super::figures::ReportFigures;
+use super::figures::{REDO_RATE, ReportFigures};
 use super::intervals::moment;
 use super::reports::reports;
 use super::{SYNC, WRITE, explained_by_writes, risen};
@@ -58,7 +58,8 @@ const FIGURES: [(&str, &str, OfReport); 7] = [
         Some(r.statistic("user commits")? / r.window_s?)
     }),
     ("redo_mb_per_s", "Redo MB/s", |r| {
-        Some(r.statistic("redo size")? / r.window_s? / 1_048_576.0)
+        let counted = || Some(r.statistic("redo size")? / r.window_s?);
+        Some(counted().or_else(|| r.statistic(REDO_RATE))? / 1_048_576.0)
     }),
     ("commits_per_write", "Commits/write", |r| {
         let writes = r.statistic("redo writes").filter(|n| *n > 0.0)?;
@@ -79,6 +80,9 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 
 /// The two latencies of a series: log file sync and log file parallel write.
 pub(super) const LATENCIES: [&str; 2] = [FIGURES[0].0, FIGURES[1].0];
+
+/// Redo per second.
+const REDO: &str = FIGURES[3].0;
 
 /// A report in a series.
 struct SeriesReport<'a> {
@@ -330,7 +334,11 @@ fn changed(
     let writes = sides(table, change, FIGURES[1].0);
     let writes = writes.filter(|_| change.key == FIGURES[0].0);
     let cause = writes.and_then(|writes| explained_by_writes(change.levels, writes));
-    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    let mut cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    let redo = sides(table, change, REDO).filter(|[a, b]| after > before && !has_moved(*a, *b));
+    if let Some([a, b]) = redo.map(|redo| redo.map(format::digits)) {
+        cause += &format!("; redo did not rise ({a} and {b} MB/s): it is not the load");
+    }
     let claim = format!(
         "{} changed at {}: {} before, {} {until} ({}, a difference of {} to {} at 95 %); \
          {with}{cause} ({})",

@@ -8,6 +8,7 @@
 mod columns;
 mod histograms;
 mod statements;
+mod sweep;
 mod times;
 
 use super::super::evidence::view::{Line, Tables, lines};
@@ -23,8 +24,9 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
     let statements = tables.of("pgbench_statements");
     let with_commits = statements.filter(|table| statements::commits(table, t, notes));
     let with_commits: Vec<&str> = with_commits.map(|table| table.file.as_str()).collect();
+    let sweep = sweep::of_clients(tables);
     for of in SOURCES {
-        if is_subtracted(tables, of) {
+        if is_subtracted(tables, of) || of.table == "pgbench" && sweep.is_some() {
             continue;
         }
         for table in tables.of(of.table) {
@@ -34,6 +36,7 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
             }
         }
     }
+    notes.extend(sweep);
     for table in tables.of("sysbench") {
         several(sysbench(table).into_iter().collect(), t, notes);
     }

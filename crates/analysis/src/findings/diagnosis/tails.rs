@@ -11,9 +11,11 @@ use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
 use super::figures::WAITS_MIN;
 use super::humps::two_groups;
+use super::intervals::moment;
 use super::{SYNC, WRITE};
 use crate::format::{count, latency};
 use crate::thresholds::Thresholds;
+use jiff::civil::DateTime;
 use measure::imported::Table;
 use std::collections::BTreeMap;
 
@@ -99,12 +101,8 @@ fn bursts(all: &[(f64, String)]) -> String {
     /// Seconds without one between bursts, and how many are one.
     const APART_S: f64 = 600.0;
     const BURST: usize = 3;
-    let moment = |text: &str| {
-        let text = text.get(..19)?.replace('T', " ");
-        jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok()
-    };
-    let mut each: Vec<(jiff::civil::DateTime, jiff::civil::DateTime, usize)> = Vec::new();
-    for at in all.iter().filter_map(|(_, time)| moment(time)) {
+    let mut each: Vec<(DateTime, DateTime, usize)> = Vec::new();
+    for at in all.iter().filter_map(|(_, time)| moment(time.get(..19)?)) {
         match each.last_mut() {
             Some(last) if at.duration_since(last.1).as_secs_f64() < APART_S => {
                 (last.1, last.2) = (at, last.2 + 1);
@@ -130,6 +128,8 @@ struct Tail<'a> {
     snapshot: &'a str,
     waits: f64,
     over_pct: f64,
+    /// The same of waits over half of that bound.
+    over_half_pct: f64,
     /// Waits in buckets over [`OUTLIER_MS`], with the bounds of the slowest one.
     outliers: f64,
     from_ms: f64,
@@ -143,6 +143,7 @@ impl Tail<'_> {
         self.buckets.push((to_ms, waits));
         self.waits += waits;
         self.over_pct += if from_ms >= TAIL_MS { waits } else { 0.0 };
+        self.over_half_pct += if from_ms >= TAIL_MS / 2.0 { waits } else { 0.0 };
         if from_ms >= OUTLIER_MS && waits > 0.0 {
             if self.outliers == 0.0 {
                 self.from_ms = from_ms;
@@ -182,6 +183,7 @@ fn event_histograms(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         for (event, mut of) in tails {
             for tail in &mut of {
                 tail.over_pct *= 100.0 / tail.waits.max(1.0);
+                tail.over_half_pct *= 100.0 / tail.waits.max(1.0);
             }
             if of.iter().any(|tail| tail.snapshot.contains(" to ")) {
                 of.retain(|tail| tail.snapshot.contains(" to "));
@@ -216,15 +218,7 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
         ));
     }
     if let (Some(low), Some(high)) = (share(f64::min), high) {
-        let range = match show(low) == show(high) {
-            true => format!("{} %", show(high)),
-            false => format!("from {} to {} %", show(low), show(high)),
-        };
-        let all: f64 = known.iter().map(|tail| tail.waits).sum();
-        parts.push(format!(
-            "{range} of {} waits took over {TAIL_MS} ms",
-            count(all as u64)
-        ));
+        parts.push(shares(&known, low, high));
     }
     let (entry, weight) = match parts.is_empty() {
         true => (&catalogue::LATENCY_SOURCE, Good),
@@ -256,6 +250,33 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
                 ),
                 limit,
             ),
+    )
+}
+
+/// Shares of snapshots or intervals; the worst one is named where it is far from the best.
+fn shares(known: &[&Tail<'_>], low: f64, high: f64) -> String {
+    /// Times of the least share that the greatest one is.
+    const FAR: f64 = 2.0;
+    let all: f64 = known.iter().map(|tail| tail.waits).sum();
+    let is_far = |tail: &&&Tail<'_>| known.len() > 1 && tail.over_pct == high && high >= FAR * low;
+    let worst = known.iter().find(is_far).map(|tail| {
+        format!(
+            "; {} has most: {} % of its {} waits, and {} % of them took over {} ms",
+            tail.snapshot,
+            show(high),
+            count(tail.waits as u64),
+            show(tail.over_half_pct),
+            TAIL_MS / 2.0
+        )
+    });
+    let range = match show(low) == show(high) {
+        true => show(high),
+        false => format!("from {} to {}", show(low), show(high)),
+    };
+    format!(
+        "{range} % of {} waits took over {TAIL_MS} ms{}",
+        count(all as u64),
+        worst.unwrap_or_default()
     )
 }
 

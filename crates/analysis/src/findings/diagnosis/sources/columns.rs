@@ -130,6 +130,19 @@ pub(super) const SOURCES: &[SourceColumns] = &[
         unit_ms: 1.0,
         ..SYNCS
     },
+    SourceColumns {
+        table: "sqlserver_files",
+        what: "writes of SQL Server's log file",
+        only: Some(("holds", &["log"])),
+        count: "writes",
+        mean: "",
+        sum: "stall_ms",
+        longest: "",
+        who: "database",
+        unit_ms: 1.0,
+        cannot: "a mean hides rare long ones",
+        ..SYNCS
+    },
     TRANSACTIONS,
     SourceColumns {
         table: "pgbench_intervals",
