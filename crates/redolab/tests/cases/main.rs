@@ -6,6 +6,7 @@
 
 mod csv;
 mod day;
+mod fifth;
 mod figures;
 mod findings;
 mod hourly;

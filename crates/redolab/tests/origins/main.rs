@@ -175,10 +175,11 @@ fn every_cell_of_the_corpus_is_in_the_files() {
 }
 
 /// Real listings, inputs of cases, and every so many of the healthy inputs of other programs.
-const SAMPLES: [(&str, usize); 4] = [
+const SAMPLES: [(&str, usize); 5] = [
     ("crates/evidence/tests/listings/real", 1),
     ("crates/redolab/tests/cases/inputs", 1),
     ("crates/redolab/tests/cases/sixty", 1),
+    ("crates/redolab/tests/cases/fifth", 1),
     ("experiments/findings/healthy", 8),
 ];
 
