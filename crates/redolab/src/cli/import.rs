@@ -78,6 +78,11 @@ struct ReadFiles {
 }
 
 impl ReadFiles {
+    /// Whether everything was read that is not known by the name of another program.
+    fn are_whole(&self) -> bool {
+        self.bad.len() == self.by_name && !self.cut
+    }
+
     /// Takes what became of a file.
     fn of_file(
         &mut self,
@@ -218,8 +223,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     if read_files.has_unknown {
         tell(&evidence::kind::looked_for());
     }
-    let is_whole = read_files.bad.len() == read_files.by_name && !read_files.cut;
-    Ok(ended(&run, is_whole))
+    Ok(ended(&run, read_files.are_whole()))
 }
 
 /// Leaves out what a long series has no room for, and says so.
