@@ -4,8 +4,7 @@
 use measure::workload::Workload;
 use redo::{Geometry, LogWriter, Policy, Triggers};
 use simulate::{
-    Costs, DeviceModel, LatencyTail, LogSetup, MeasuredCell, ServiceModel, SimulationSetup, fit,
-    run,
+    Costs, DeviceModel, LogSetup, MeasuredCell, ServiceModel, SimulationSetup, fit, run,
 };
 use std::collections::BTreeMap;
 
@@ -27,10 +26,7 @@ const DISK: ServiceModel = ServiceModel {
     write_ns_per_kb: 60.0,
     flush_ns: Some(25_000.0),
     variation: 0.25,
-    tail: LatencyTail {
-        share: 0.0,
-        mean_ns: 0.0,
-    },
+    ..ServiceModel::NOTHING
 };
 const GEOMETRY: Geometry = Geometry {
     block_bytes: 4096,

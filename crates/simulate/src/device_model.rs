@@ -1,85 +1,182 @@
 //! Devices in virtual time: when an operation that is begun now will end. They hold no bytes.
+//!
+//! A [`DeviceModel`] is plain data, what a file says. A [`Device`] is made from it and has a state:
+//! what it has yet to do, what is in its cache, where its head is.
+
+mod empirical;
+mod field;
+mod flash;
+mod front;
+mod rotation;
+mod service;
+mod translation;
 
 use crate::chance::Chance;
+pub use empirical::EmpiricalModel;
+pub(crate) use field::{Field, MOST_US, Place, Unit};
+pub use flash::FlashModel;
+pub use front::DeviceFront;
+pub use rotation::RotationModel;
+pub use service::{LatencyTail, RateCap, ServiceModel};
 
 /// A device below the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceModel {
-    /// A time for each operation that grows with its size.
+    /// A time for each operation that grows with its size, channels, caps.
     Service(ServiceModel),
-}
-
-/// A time that is added to some of the operations: exponentially distributed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LatencyTail {
-    /// The share of the operations that have it, 0 to 1.
-    pub share: f64,
-    /// Its mean, nanoseconds.
-    pub mean_ns: f64,
-}
-
-/// A device whose writes take a fixed time and one by their size, and whose flushes take a time of
-/// their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ServiceModel {
-    /// Of each write, nanoseconds.
-    pub write_ns: f64,
-    /// Of each kB of it.
-    pub write_ns_per_kb: f64,
-    /// Of a flush; `None` where a completed write is durable.
-    pub flush_ns: Option<f64>,
-    /// Coefficient of variation of both.
-    pub variation: f64,
-    /// What some of the operations take besides.
-    pub tail: LatencyTail,
+    /// A disk that rotates.
+    Rotation(RotationModel),
+    /// Flash behind a translation.
+    Flash(FlashModel),
+    /// Times that were measured.
+    Empirical(EmpiricalModel),
 }
 
 /// An operation of the log writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    Write { bytes: u64 },
+    Write {
+        /// Its first byte in the log's space, which is circular.
+        place: u64,
+        bytes: u64,
+    },
     Flush,
 }
 
+/// The names that files give to the kinds.
+pub(crate) const KINDS: [&str; 4] = ["service", "rotation", "flash", "empirical"];
+
 impl DeviceModel {
+    /// A device of a kind with nothing in it.
+    pub(crate) fn of_kind(kind: &str) -> Option<DeviceModel> {
+        Some(match kind {
+            "service" => DeviceModel::Service(ServiceModel::NOTHING),
+            "rotation" => DeviceModel::Rotation(RotationModel::default()),
+            "flash" => DeviceModel::Flash(FlashModel::default()),
+            "empirical" => DeviceModel::Empirical(EmpiricalModel::default()),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        KINDS[match self {
+            DeviceModel::Service(_) => 0,
+            DeviceModel::Rotation(_) => 1,
+            DeviceModel::Flash(_) => 2,
+            DeviceModel::Empirical(_) => 3,
+        }]
+    }
+
+    /// Its values, in the order of a file.
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        match self {
+            DeviceModel::Service(of) => of.fields(),
+            DeviceModel::Rotation(of) => of.fields(),
+            DeviceModel::Flash(of) => of.fields(),
+            DeviceModel::Empirical(of) => of.fields(),
+        }
+    }
+
+    /// A value that contradicts another one: its key, and what to do.
+    pub(crate) fn contradiction(&self) -> Option<(&'static str, String)> {
+        match self {
+            DeviceModel::Service(of) => of.contradiction(),
+            DeviceModel::Rotation(of) => of.contradiction(),
+            DeviceModel::Flash(of) => of.contradiction(),
+            DeviceModel::Empirical(of) => of.contradiction(),
+        }
+    }
+
     /// A completed write is durable.
     #[must_use]
     pub fn has_durable_writes(&self) -> bool {
         match self {
             DeviceModel::Service(of) => of.flush_ns.is_none(),
+            DeviceModel::Rotation(of) => of.front.has_durable_writes(),
+            DeviceModel::Flash(of) => of.front.has_durable_writes(),
+            DeviceModel::Empirical(of) => of.flush_ns.is_empty(),
         }
     }
 
     /// It takes no time at all.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        let DeviceModel::Service(of) = self;
-        of.write_ns == 0.0 && of.write_ns_per_kb == 0.0 && of.flush_ns.unwrap_or_default() == 0.0
+        matches!(self, DeviceModel::Service(of) if of.is_nothing())
+    }
+
+    /// Its size in bytes; `None` where nobody knows.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> Option<u64> {
+        let gb = match self {
+            DeviceModel::Service(of) => of.capacity_gb,
+            DeviceModel::Rotation(of) => of.capacity_gb,
+            DeviceModel::Flash(of) => of.capacity_gb,
+            DeviceModel::Empirical(_) => 0.0,
+        };
+        (gb > 0.0).then_some((gb * f64::from(1 << 30)) as u64)
     }
 
     /// All of its times, so many times as long.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> DeviceModel {
-        let DeviceModel::Service(of) = self;
-        DeviceModel::Service(ServiceModel {
-            write_ns: of.write_ns * factor,
-            write_ns_per_kb: of.write_ns_per_kb * factor,
-            flush_ns: of.flush_ns.map(|ns| ns * factor),
-            ..*of
-        })
+        let mut out = self.clone();
+        for mut field in out.fields() {
+            match field.unit {
+                Unit::Time => field.vary(factor),
+                Unit::Rate => field.vary(1.0 / factor),
+                Unit::Other => continue,
+            };
+        }
+        out
+    }
+
+    /// The device with one value so many times as large, for each of its values, by name; without
+    /// those that would leave their range or contradict others.
+    pub(crate) fn varied(&self, factor: f64) -> Vec<(&'static str, DeviceModel)> {
+        let count = self.clone().fields().len();
+        let changed = (0..count).filter_map(|at| {
+            let mut out = self.clone();
+            let mut fields = out.fields();
+            let (key, changed) = (fields[at].key, fields[at].vary(factor));
+            drop(fields);
+            (changed && out != *self && out.contradiction().is_none()).then_some((key, out))
+        });
+        changed.collect()
+    }
+}
+
+/// A device at work.
+#[derive(Debug)]
+pub(crate) enum Device {
+    Service(service::ServiceDevice),
+    Rotation(rotation::RotationDevice),
+    Flash(Box<flash::FlashDevice>),
+    Empirical(empirical::EmpiricalDevice),
+}
+
+impl Device {
+    /// For a log of `log_bytes`.
+    pub(crate) fn new(of: &DeviceModel, log_bytes: u64, chance: &mut Chance) -> Device {
+        match of {
+            DeviceModel::Service(of) => Device::Service(service::ServiceDevice::new(of)),
+            DeviceModel::Rotation(of) => Device::Rotation(rotation::RotationDevice::new(of)),
+            DeviceModel::Flash(of) => {
+                Device::Flash(Box::new(flash::FlashDevice::new(of, log_bytes, chance)))
+            }
+            DeviceModel::Empirical(of) => Device::Empirical(empirical::EmpiricalDevice::new(of)),
+        }
     }
 
     /// When `operation`, begun at `now`, ends.
     pub(crate) fn ends(&mut self, now: u64, operation: Operation, chance: &mut Chance) -> u64 {
-        let DeviceModel::Service(of) = self;
-        let mean = match operation {
-            Operation::Write { bytes } => of.write_ns + of.write_ns_per_kb * bytes as f64 / 1024.0,
-            Operation::Flush => of.flush_ns.unwrap_or_default(),
-        };
-        let mut takes = mean * chance.factor(of.variation);
-        if of.tail.share > 0.0 && chance.unit() <= of.tail.share {
-            takes += chance.exponential(of.tail.mean_ns);
+        match self {
+            Device::Service(of) => of.ends(now, operation, chance),
+            Device::Rotation(of) => of.ends(now, operation),
+            Device::Flash(of) => of.ends(now, operation, chance),
+            Device::Empirical(of) => of.ends(now, operation, chance),
         }
-        now.saturating_add(takes.max(0.0) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -201,7 +201,8 @@ impl World<'_> {
                         stations[0] = self.now;
                     }
                 }
-                (Operation::Write { bytes }, bytes)
+                let place = self.setup.log.geometry.address(start);
+                (Operation::Write { place, bytes }, bytes)
             }
             Io::Flush => {
                 self.lead.deferred = 0;

@@ -31,9 +31,12 @@ mod state;
 mod wake;
 mod world;
 
-pub use device_model::{DeviceModel, LatencyTail, ServiceModel};
+pub use device_model::{
+    DeviceFront, DeviceModel, EmpiricalModel, FlashModel, LatencyTail, RateCap, RotationModel,
+    ServiceModel,
+};
 pub use fit::{Fit, MeasuredCell, fit};
-pub use model_file::{Model, ModelBasis, ModelError};
+pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
 pub use setup::{Costs, LogSetup, SimulationSetup};
 pub use world::{SimulationOutcome, SimulationStopped, run, run_while};
 

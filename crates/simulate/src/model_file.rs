@@ -3,8 +3,12 @@
 //! Every value has a unit in its name and a range; what is missing, unknown or out of its range is
 //! refused with file, line and key. Untrusted text.
 
-use crate::device_model::{DeviceModel, LatencyTail, ServiceModel};
+mod device_file;
+
+use crate::device_model::{DeviceModel, MOST_US};
 use crate::setup::Costs;
+pub use device_file::ModelDevice;
+use device_file::{DeviceTable, Sources};
 use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
@@ -45,8 +49,10 @@ struct File {
     name: String,
     #[serde(default)]
     basis: ModelBasis,
-    machine: Machine,
-    device: Device,
+    machine: Option<Machine>,
+    device: DeviceTable,
+    #[serde(default)]
+    sources: Sources,
 }
 
 #[derive(Deserialize)]
@@ -65,22 +71,6 @@ struct Machine {
     work_variation: Spanned<f64>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
-enum Device {
-    Service {
-        write_us: f64,
-        write_us_per_kb: f64,
-        flush_us: Option<f64>,
-        #[serde(default)]
-        variation: f64,
-        #[serde(default)]
-        tail_share: f64,
-        #[serde(default)]
-        tail_mean_us: f64,
-    },
-}
-
 /// Why a model is refused: `FILE:LINE: KEY: ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
@@ -90,8 +80,6 @@ pub struct ModelError {
     what: String,
 }
 
-/// The longest time of a model, microseconds: ten minutes.
-const MOST_US: f64 = 6e8;
 const PROCESSORS_MAX: u32 = 1024;
 
 /// The text of a model, for its refusals.
@@ -110,17 +98,38 @@ impl Reader<'_> {
         }
     }
 
-    fn within(&self, key: &str, at: usize, value: f64, most: f64) -> Result<f64, ModelError> {
-        match value.is_finite() && (0.0..=most).contains(&value) {
+    fn within(
+        &self,
+        key: &str,
+        at: usize,
+        value: f64,
+        (least, most): (f64, f64),
+    ) -> Result<f64, ModelError> {
+        match (least..=most).contains(&value) {
             true => Ok(value),
-            false => Err(self.refuse(at, format!("{key} = {value}: use 0 to {most}"))),
+            false => Err(self.refuse(at, format!("{key} = {value}: use {least} to {most}"))),
+        }
+    }
+
+    fn file(&self) -> Result<File, ModelError> {
+        let found: File = toml::from_str(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            self.refuse(at, error.message().to_owned())
+        })?;
+        let version = *found.model.get_ref();
+        match version {
+            1 => Ok(found),
+            _ => {
+                let at = found.model.span().start;
+                Err(self.refuse(at, format!("model = {version}: this version reads 1")))
+            }
         }
     }
 
     fn basis(&self, of: ModelBasis) -> Result<ModelBasis, ModelError> {
         let at = |key: &str| self.text.find(&format!("\n{key} ")).map_or(0, |at| at + 1);
         if let Some(pct) = of.error_pct {
-            self.within("error_pct", at("error_pct"), pct, 1000.0)?;
+            self.within("error_pct", at("error_pct"), pct, (0.0, 1000.0))?;
         }
         for (key, range) in [("jobs", of.jobs), ("redo_bytes", of.redo_bytes)] {
             if let Some([least, most]) = range
@@ -136,7 +145,7 @@ impl Reader<'_> {
 
     fn costs(&self, of: &Machine) -> Result<Costs, ModelError> {
         let value = |key: &str, of: &Spanned<f64>, most: f64| {
-            self.within(key, of.span().start, *of.get_ref(), most)
+            self.within(key, of.span().start, *of.get_ref(), (0.0, most))
         };
         let ns = |key: &str, of: &Spanned<f64>| Ok((1e3 * value(key, of, MOST_US)?).round() as u64);
         let costs = Costs {
@@ -158,35 +167,6 @@ impl Reader<'_> {
         }
         Ok(costs)
     }
-
-    fn device(&self, of: Device) -> Result<DeviceModel, ModelError> {
-        let Device::Service {
-            write_us,
-            write_us_per_kb,
-            flush_us,
-            variation,
-            tail_share,
-            tail_mean_us,
-        } = of;
-        // A value of the device is found by its key: it lies behind those of the machine.
-        let begins = self.text.find("[device]").unwrap_or(0);
-        let value = |key: &str, value: f64, most: f64| {
-            let at = self.text[begins..].find(&format!("\n{key} "));
-            let at = at.or_else(|| self.text[begins..].find(&format!("\n{key}=")));
-            self.within(key, begins + at.map_or(0, |at| at + 1), value, most)
-        };
-        let ns = |key: &str, us: f64| Ok(1e3 * value(key, us, MOST_US)?);
-        Ok(DeviceModel::Service(ServiceModel {
-            write_ns: ns("write_us", write_us)?,
-            write_ns_per_kb: ns("write_us_per_kb", write_us_per_kb)?,
-            flush_ns: flush_us.map(|us| ns("flush_us", us)).transpose()?,
-            variation: value("variation", variation, 10.0)?,
-            tail: LatencyTail {
-                share: value("tail_share", tail_share, 1.0)?,
-                mean_ns: ns("tail_mean_us", tail_mean_us)?,
-            },
-        }))
-    }
 }
 
 impl Model {
@@ -196,26 +176,22 @@ impl Model {
     /// What is wrong, with line, key and the range that is allowed.
     pub fn parse(text: &str, file: &Path) -> Result<Model, ModelError> {
         let from = Reader { text, file };
-        let found: File = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            from.refuse(at, error.message().to_owned())
-        })?;
-        let version = *found.model.get_ref();
-        if version != 1 {
-            let at = found.model.span().start;
-            return Err(from.refuse(at, format!("model = {version}: this version reads 1")));
-        }
-        let processors = *found.machine.processors.get_ref();
+        let found = from.file()?;
+        let Some(machine) = found.machine else {
+            let what = "missing field `machine`: a file of a device is for --device";
+            return Err(from.refuse(0, what.to_owned()));
+        };
+        let processors = *machine.processors.get_ref();
         if !(1..=PROCESSORS_MAX).contains(&processors) {
             let what = format!("processors = {processors}: use 1 to {PROCESSORS_MAX}");
-            return Err(from.refuse(found.machine.processors.span().start, what));
+            return Err(from.refuse(machine.processors.span().start, what));
         }
         Ok(Model {
             name: found.name,
             basis: from.basis(found.basis)?,
             processors,
-            costs: from.costs(&found.machine)?,
-            device: from.device(found.device)?,
+            costs: from.costs(&machine)?,
+            device: from.device(&found.device, &found.sources, false)?,
         })
     }
 
@@ -242,9 +218,11 @@ impl Model {
         for (key, value) in self.machine_values() {
             out += &format!("{key} = {value:?}\n");
         }
-        out += "\n[device]\nkind = \"service\"\n";
-        for (key, value) in self.device_values() {
-            out += &format!("{key} = {value:?}\n");
+        out += &format!("\n[device]\nkind = \"{}\"\n", self.device.kind());
+        for field in self.device.clone().fields() {
+            if let Some(value) = field.in_toml() {
+                out += &format!("{} = {value}\n", field.key);
+            }
         }
         out
     }
@@ -266,34 +244,28 @@ impl Model {
         ]
     }
 
-    fn device_values(&self) -> Vec<(&'static str, f64)> {
-        let DeviceModel::Service(of) = &self.device;
-        let mut out = vec![
-            ("write_us", of.write_ns / 1e3),
-            ("write_us_per_kb", of.write_ns_per_kb / 1e3),
-        ];
-        out.extend(of.flush_ns.map(|ns| ("flush_us", ns / 1e3)));
-        out.push(("variation", of.variation));
-        if of.tail.share > 0.0 {
-            out.push(("tail_share", of.tail.share));
-            out.push(("tail_mean_us", of.tail.mean_ns / 1e3));
-        }
-        out
-    }
-
     /// The model with one value so many times as large, for each of its values, by name; without
     /// those that would leave their range.
     #[must_use]
     pub fn varied(&self, factor: f64) -> Vec<(&'static str, Model)> {
         let text = self.in_toml();
-        let values = [self.machine_values(), self.device_values()].concat();
-        let changed = values.into_iter().filter_map(|(key, value)| {
-            let line = format!("\n{key} = {value:?}\n");
-            let larger = format!("\n{key} = {:?}\n", value * factor);
-            let model = Model::parse(&text.replacen(&line, &larger, 1), Path::new(key));
-            Some((key, model.ok()?))
+        let machine = self
+            .machine_values()
+            .into_iter()
+            .filter_map(|(key, value)| {
+                let line = format!("\n{key} = {value:?}\n");
+                let larger = format!("\n{key} = {:?}\n", value * factor);
+                let model = Model::parse(&text.replacen(&line, &larger, 1), Path::new(key));
+                Some((key, model.ok()?))
+            });
+        let devices = self.device.varied(factor).into_iter().map(|(key, device)| {
+            let model = Model {
+                device,
+                ..self.clone()
+            };
+            (key, model)
         });
-        changed.collect()
+        machine.chain(devices).collect()
     }
 }
 

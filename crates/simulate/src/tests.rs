@@ -25,11 +25,7 @@ const DISK: ServiceModel = ServiceModel {
     write_ns: 40_000.0,
     write_ns_per_kb: 50.0,
     flush_ns: Some(40_000.0),
-    variation: 0.0,
-    tail: crate::LatencyTail {
-        share: 0.0,
-        mean_ns: 0.0,
-    },
+    ..ServiceModel::NOTHING
 };
 
 fn setup(writer: LogWriter, sessions: u32) -> SimulationSetup {

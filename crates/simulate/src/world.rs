@@ -7,7 +7,7 @@ use crate::agenda::{Agenda, Moment};
 use crate::buffer::CountBuffer;
 use crate::chance::Chance;
 use crate::cores::Cores;
-use crate::device_model::DeviceModel;
+use crate::device_model::Device;
 use crate::setup::SimulationSetup;
 use crate::state::{Lead, Serve, Step, Thread};
 use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
@@ -64,7 +64,7 @@ pub(crate) struct World<'a> {
     pub(crate) agenda: Agenda,
     pub(crate) cores: Cores,
     pub(crate) chance: Chance,
-    pub(crate) device: DeviceModel,
+    pub(crate) device: Device,
     pub(crate) buffer: CountBuffer,
     pub(crate) writer: Writer,
     pub(crate) learner: Option<Learner>,
@@ -139,6 +139,12 @@ impl<'a> World<'a> {
         {
             return Err(no("a record is longer than the log accepts"));
         }
+        let log_bytes = u64::from(log.geometry.groups).saturating_mul(log.geometry.file_bytes);
+        if let Some(has) = setup.device.capacity_bytes().filter(|has| *has < log_bytes) {
+            let what = format!("a log of {log_bytes} bytes does not fit into a device of {has}");
+            return Err(SimulationStopped::NotModelled(what));
+        }
+        let mut chance = Chance::new(setup.seed);
         let usual = log.writer.usual_log_file_sync();
         let sync = log.log_file_sync.unwrap_or(usual);
         let learns = inline.is_none() || sync == LogFileSync::Adaptive;
@@ -167,8 +173,8 @@ impl<'a> World<'a> {
             now: 0,
             agenda: Agenda::default(),
             cores: Cores::new(setup.processors, setup.costs),
-            chance: Chance::new(setup.seed),
-            device: setup.device.clone(),
+            device: Device::new(&setup.device, log_bytes, &mut chance),
+            chance,
             buffer: CountBuffer::new(log.geometry, log.buffer_blocks, policy.depth),
             writer: Writer::new(log.geometry, policy, 0, 0, 0, Default::default()),
             way: learner.as_ref().map_or(fixed, |l| l.learned().way),
