@@ -40,6 +40,10 @@ pub struct ModelBasis {
     pub jobs: Option<[u32; 2]>,
     /// The least and the most redo per commit of these cells, bytes.
     pub redo_bytes: Option<[u32; 2]>,
+    /// The device whose values are of another source, with that source; `None` where they were
+    /// fitted together with the machine's. No file has it.
+    #[serde(skip)]
+    pub other_device: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -193,6 +197,23 @@ impl Model {
             costs: from.costs(&machine)?,
             device: from.device(&found.device, &found.sources, false)?,
         })
+    }
+
+    /// This machine with another device, whose values were not fitted with the machine's.
+    #[must_use]
+    pub fn with_device(&self, other: ModelDevice) -> Model {
+        let (name, source) = (other.name, other.basis.source);
+        Model {
+            name: format!("{} with device {name}", self.name),
+            basis: ModelBasis {
+                source: format!("machine: {}; device {name}: {source}", self.basis.source),
+                error_pct: None,
+                other_device: Some(format!("device {name} (not fitted here; {source})")),
+                ..self.basis.clone()
+            },
+            device: other.device,
+            ..self.clone()
+        }
     }
 
     /// As [`Model::parse`] reads it.

@@ -217,6 +217,46 @@ fn the_smallest_logs_go_on() {
     }
 }
 
+#[test]
+fn commits_are_as_fast_as_each_shipped_device_lets_them() {
+    let sync_us = |of: DeviceModel, sessions| {
+        let mut setup = setup(LogWriter::Inline, sessions);
+        (setup.device, setup.time_ns) = (of, 2_000_000_000);
+        let done = run(&setup).expect("simulated");
+        assert_eq!(
+            done,
+            run(&setup).expect("simulated"),
+            "one seed, one result"
+        );
+        done.recording.foreground().sync.stats().mean_ns / 1e3
+    };
+    let shipped = |name| crate::ModelDevice::shipped(name).expect("shipped").device;
+    for (name, least, most) in [
+        // A commit per rotation of 4 ms.
+        ("hdd", 3900.0, 4100.0),
+        ("hdd-array", 850.0, 900.0),
+        // A flush programs a page.
+        ("sata", 700.0, 900.0),
+        ("nvme", 10.0, 40.0),
+        ("pmem", 0.0, 20.0),
+        ("gp2-100", 750.0, 900.0),
+        ("gp3", 750.0, 900.0),
+        ("io2", 330.0, 400.0),
+    ] {
+        let mean = sync_us(shipped(name), 1);
+        assert!((least..most).contains(&mean), "{name}: {mean} us");
+    }
+    // A device of 100 GB has no room for a log of 192 GB.
+    let mut of = setup(LogWriter::Inline, 1);
+    of.device = shipped("gp3");
+    of.log.geometry.file_bytes = 64 << 30;
+    let refused = run(&of).expect_err("too large").to_string();
+    assert!(
+        refused.contains("192.0 GiB does not fit into a device of 100.0 GiB"),
+        "{refused}"
+    );
+}
+
 /// Costs that are found again from the cells that they made.
 #[test]
 fn a_fit_finds_what_made_the_cells() {

@@ -11,6 +11,7 @@ use crate::device_model::Device;
 use crate::setup::SimulationSetup;
 use crate::state::{Lead, Serve, Step, Thread};
 use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
+use measure::words::size;
 use measure::workload::CommitWait;
 use redo::LogWriter;
 use redo::writer::{CommitWay, Learner, LogFileSync, Writer};
@@ -141,8 +142,10 @@ impl<'a> World<'a> {
         }
         let log_bytes = u64::from(log.geometry.groups).saturating_mul(log.geometry.file_bytes);
         if let Some(has) = setup.device.capacity_bytes().filter(|has| *has < log_bytes) {
-            let what = format!("a log of {log_bytes} bytes does not fit into a device of {has}");
-            return Err(SimulationStopped::NotModelled(what));
+            let (log, has) = (size(log_bytes), size(has));
+            return Err(no(&format!(
+                "a log of {log} does not fit into a device of {has}"
+            )));
         }
         let mut chance = Chance::new(setup.seed);
         let usual = log.writer.usual_log_file_sync();

@@ -226,7 +226,7 @@ fn outside(what: &str, value: u32, fitted: Option<[u32; 2]>) -> Option<String> {
 
 /// What of the rows the model was not fitted to, in words, each once.
 fn extrapolated(plan: &MeasurementPlan, model: &Model, calibrated: u32) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out: Vec<String> = model.basis.other_device.iter().cloned().collect();
     if model.processors != calibrated {
         let has = words::plural(model.processors.into(), "processor");
         out.push(format!("{has} (the model is of {calibrated})"));

@@ -12,8 +12,8 @@ use crate::experiment::{Console, simulate_rows};
 use crate::input;
 use crate::output::overview;
 use clap::Args;
-use simulate::Model;
-use std::path::PathBuf;
+use simulate::{Model, ModelDevice};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `simulate`.
@@ -26,6 +26,7 @@ matters most are in the section \"The model\".
 
   redolab simulate disk.toml --jobs 8,64
   redolab simulate disk.toml --jobs 128 --processors 4
+  redolab simulate disk.toml --jobs 8,64 --device gp2-100
   redolab simulate disk.toml -w LGWR-LAT25 --jobs 32 --log-writer lgwr")]
 pub(crate) struct SimulateArgs {
     /// The model, a TOML file
@@ -39,6 +40,10 @@ pub(crate) struct SimulateArgs {
         value_parser = clap::value_parser!(u32).range(1..=1024)
     )]
     processors: Option<u32>,
+    /// A device in the place of the model's: a TOML file, or one of hdd, hdd-array, sata, nvme, pmem,
+    /// gp2-100, gp3 and io2
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
+    device: Option<String>,
     #[command(flatten)]
     need: NeedArgs,
     #[command(flatten)]
@@ -56,6 +61,10 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
     let text = input::read_settings(&args.model).map_err(|e| named(e.to_string()))?;
     let model = Model::parse(&text, &args.model).map_err(|e| CommandError::usage(e.to_string()))?;
     output.reads(&args.model);
+    let model = match &args.device {
+        Some(named) => model.with_device(device(named)?),
+        None => model,
+    };
     if !args.options.measure.safety.destroy.is_empty() {
         return Err(CommandError::usage(
             "--destroy: a simulation writes to no device; leave it out",
@@ -88,6 +97,23 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
     })?;
     terminal.reported()?;
     Ok(ended(&run, true))
+}
+
+/// A device that comes with redolab, or that of a file.
+fn device(named: &str) -> Result<ModelDevice, CommandError> {
+    if let Some(shipped) = ModelDevice::shipped(named) {
+        return Ok(shipped);
+    }
+    let path = Path::new(named);
+    let text = input::read_settings(path).map_err(|error| {
+        let names: Vec<&str> = ModelDevice::shipped_names().collect();
+        CommandError::usage(format!(
+            "--device {named}: not a file that can be read ({error}); devices that come with \
+             redolab: {}",
+            names.join(", ")
+        ))
+    })?;
+    ModelDevice::parse(&text, path).map_err(|error| CommandError::usage(error.to_string()))
 }
 
 impl SimulateArgs {

@@ -97,6 +97,64 @@ fn one_model_gives_one_answer_and_its_values_move_it() {
 }
 
 #[test]
+fn another_device_is_named_with_its_source_on_the_first_screen() {
+    let place = Place::new();
+    let path = model(&place, ("", ""));
+    let file = place.path().join("slow.toml");
+    let text = "model = 1\nname = \"slow\"\n[basis]\nsource = \"made up\"\n[device]\nkind = \
+                \"service\"\nwrite_us = 9000\nwrite_us_per_kb = 0\n[sources]\nwrite_us = \
+                \"assumed: x\"\nwrite_us_per_kb = \"assumed: x\"\n";
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    for (name, says) in [
+        (
+            "hdd",
+            "device hdd (not fitted here; data sheet of a Seagate",
+        ),
+        (&*file, "device slow (not fitted here; made up)"),
+    ] {
+        let done = simulate(&place, &path, &["--device", name, "--jobs", "1"]);
+        done.expect(0, &[says, "a disk with device"]);
+    }
+    let json = [
+        "--jobs",
+        "1",
+        "--format",
+        "json",
+        "-q",
+        "--log-writer",
+        "inline",
+    ];
+    let rate = |name| {
+        rates(&simulate(
+            &place,
+            &path,
+            &[&json[..], &["--device", name]].concat(),
+        ))[0]
+    };
+    let (hdd, slow) = (rate("hdd"), rate(&file));
+    assert!(
+        (235.0..255.0).contains(&hdd),
+        "a commit per rotation of 4 ms: {hdd}"
+    );
+    assert!((105.0..115.0).contains(&slow), "{slow}");
+    for (name, says) in [
+        ("drum", "--device drum: not a file that can be read"),
+        (
+            "drum",
+            "hdd, hdd-array, sata, nvme, pmem, gp2-100, gp3, io2",
+        ),
+    ] {
+        simulate(&place, &path, &["--device", name]).expect(2, &[says]);
+    }
+    let large = ["--device", "gp3", "--log-size", "64G"];
+    simulate(&place, &path, &large).expect(2, &["does not fit into a device of 100.0 GiB"]);
+    std::fs::write(&file, text.replace("9000", "-9000")).expect("written");
+    let refused = simulate(&place, &path, &["--device", &file]);
+    refused.expect(2, &["slow.toml:7: write_us = -9000: use 0 to"]);
+}
+
+#[test]
 fn what_is_not_simulated_is_refused_by_the_name_of_its_option() {
     let place = Place::new();
     let path = model(&place, ("", ""));

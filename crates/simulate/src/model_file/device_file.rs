@@ -15,7 +15,7 @@ pub(super) type Sources = BTreeMap<String, Spanned<String>>;
 const SOURCES: [&str; 5] = ["published", "standard", "fitted", "measured", "assumed"];
 
 /// Files that come with redolab, by name.
-const SHIPPED: [(&str, &str); 8] = [
+pub(super) const SHIPPED: [(&str, &str); 8] = [
     ("hdd", include_str!("../../models/hdd.toml")),
     ("hdd-array", include_str!("../../models/hdd-array.toml")),
     ("sata", include_str!("../../models/sata.toml")),

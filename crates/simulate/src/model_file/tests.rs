@@ -105,3 +105,250 @@ fn every_value_is_varied_once() {
         assert!(differ[0].0.starts_with(key), "{key}: {differ:?}");
     }
 }
+
+/// A file that is shipped.
+fn shipped(name: &str) -> &'static str {
+    let mut all = device_file::SHIPPED.iter();
+    all.find(|(of, _)| *of == name).expect("shipped").1
+}
+
+const MEASURED: &str = "model = 1
+name = \"measured\"
+[device]
+kind = \"empirical\"
+shares = [0, 0.5, 1.0]
+kb = [4.0, 64]
+depth = [1, 1]
+write_us = [[10.0, 20.0, 30.0], [20.0, 30.0, 50.5]]
+autocorrelation = -0.25
+[sources]
+shares = \"measured: here\"
+kb = \"measured: here\"
+depth = \"measured: here\"
+write_us = \"measured: here\"
+autocorrelation = \"measured: here\"
+";
+
+#[test]
+fn every_shipped_device_is_read_written_and_varied() {
+    let model = Model::parse(TEXT, Path::new("disk.toml")).expect("a model");
+    let names: Vec<&str> = ModelDevice::shipped_names().collect();
+    assert_eq!(names.len(), 8);
+    let measured = ModelDevice::parse(MEASURED, Path::new("measured")).expect("a device");
+    let shipped = names.iter().filter_map(|name| ModelDevice::shipped(name));
+    let devices: Vec<ModelDevice> = shipped.chain([measured]).collect();
+    for (device, name) in devices.iter().zip(names.iter().chain(&["measured"])) {
+        assert_eq!(device.name, *name);
+        let of = model.with_device(device.clone());
+        let other = of.basis.other_device.as_ref().expect("another device");
+        assert!(other.contains(&device.basis.source) && of.name.contains(name));
+        assert_eq!(of.basis.error_pct, None);
+        let text = of.in_toml();
+        let again = Model::parse(&text, Path::new("again")).expect("its own");
+        assert_eq!(again.device, of.device, "{name}");
+        let (_, values) = text.split_once("\nkind = ").expect("a device");
+        let lines = values.lines().skip(1);
+        let keys = lines.filter_map(|line| line.split_once(" = "));
+        let keys: Vec<&str> = keys.filter(|(_, v)| *v != "true").map(|(k, _)| k).collect();
+        let varied = device.device.varied(1.2);
+        let mut varied: Vec<&str> = varied.iter().map(|(key, _)| *key).collect();
+        if *name == "measured" {
+            // More than the largest share is none.
+            varied.insert(0, "shares");
+        }
+        assert_eq!(varied, keys, "{name}");
+    }
+}
+
+#[test]
+fn devices_that_are_wrong_are_refused_with_line_key_and_range() {
+    let gp2 = shipped("gp2-100");
+    for (text, from, to, says) in [
+        (
+            shipped("hdd"),
+            "rpm = 15000",
+            "rpm = 0",
+            ":10: rpm = 0: use 1 to",
+        ),
+        (
+            shipped("hdd"),
+            "rpm = 15000",
+            "rpm = \"fast\"",
+            ":10: rpm: use a number",
+        ),
+        (
+            shipped("hdd"),
+            "rpm = 15000\n",
+            "",
+            ":8: missing field `rpm`",
+        ),
+        (
+            shipped("hdd"),
+            "kind = \"rotation\"\n",
+            "",
+            "missing field `kind`",
+        ),
+        (
+            shipped("hdd"),
+            "\"rotation\"",
+            "\"drum\"",
+            ":9: kind: unknown variant `drum`",
+        ),
+        (
+            shipped("hdd"),
+            "seek_us = 3900.0",
+            "seek_us = 39.0",
+            ":13: seek_us = 39: use seek_tr",
+        ),
+        (
+            shipped("hdd"),
+            "rpm = \"pub",
+            "rpm = \"heard: pub",
+            ":19: rpm: begin with one of",
+        ),
+        (
+            shipped("hdd"),
+            "\nrpm = \"published",
+            "\nrmp = \"published",
+            "rmp: [device] has no",
+        ),
+        (
+            shipped("hdd"),
+            "seek_us = \"published: data",
+            "# ",
+            ":13: seek_us has no source",
+        ),
+        (
+            shipped("hdd"),
+            "command_us_per_kb = 1.7",
+            "command_us_per_kb = 1.7\ndestage_mb_per_s = 9",
+            ":17: destage_mb_per_s without cache_kb",
+        ),
+        (
+            shipped("nvme"),
+            "cache_kb = 65536.0\n",
+            "",
+            ":22: cache_protected without cache_kb",
+        ),
+        (
+            shipped("nvme"),
+            "cache_kb = 65536.0",
+            "cache_kb = 8",
+            ":22: cache_kb is less than page",
+        ),
+        (
+            shipped("nvme"),
+            "= true",
+            "= 1",
+            ":23: cache_protected: use true or false",
+        ),
+        (
+            shipped("nvme"),
+            "channels = 8",
+            "channels = 8.5",
+            ":10: channels: use a whole number",
+        ),
+        (
+            shipped("nvme"),
+            "channels = 8",
+            "channels = 0",
+            ":10: channels = 0: use 1 to 256",
+        ),
+        (
+            shipped("nvme"),
+            "capacity_gb = 1788.0",
+            "capacity_gb = 1788.0\nothers_pages_per_s = 9",
+            ":20: others_pages_per_s without others_share",
+        ),
+        (gp2, "iops = 300\n", "", ":15: iops_kb without iops"),
+        (
+            gp2,
+            "iops = 300\n",
+            "iops = 4000\n",
+            ":14: iops_burst = 3000: use at least iops",
+        ),
+        (
+            gp2,
+            "iops_credits = 5400000\n",
+            "",
+            ":14: iops_burst without iops_credits",
+        ),
+        (
+            gp2,
+            "mb_per_s = 128",
+            "mb_credits = 128",
+            ":17: mb_credits without mb_per_s_burst",
+        ),
+        (
+            shipped("gp3"),
+            "iops = 3000\n",
+            "",
+            ":13: iops_kb without iops",
+        ),
+        (
+            shipped("gp3"),
+            "iops = 3000",
+            "tail_share = 0.1",
+            ":13: tail_share without tail_mean",
+        ),
+        (
+            shipped("pmem"),
+            "channels = 1",
+            "chanels = 1",
+            "unknown field `chanels`",
+        ),
+        (
+            MEASURED,
+            "0.5, 1.0]",
+            "0.5, 0.9]",
+            ":5: shares: use 0.0, rising",
+        ),
+        (
+            MEASURED,
+            "0.5, 1.0]",
+            "1.5, 1.0]",
+            ":5: shares = 1.5: use 0 to 1",
+        ),
+        (
+            MEASURED,
+            "[4.0, 64]",
+            "[4.0]",
+            ":6: kb: use one number for each of 2 rows",
+        ),
+        (MEASURED, "50.5]]", "50.5]", "measured.toml:"),
+        (
+            MEASURED,
+            "30.0, 50.5",
+            "50.5, 30.0",
+            ":8: write_us: use 3 times",
+        ),
+        (
+            MEASURED,
+            "[10.0, 20.0",
+            "[20.0",
+            ":8: write_us: use 3 times",
+        ),
+        (
+            MEASURED,
+            "-0.25",
+            "-1.5",
+            ":9: autocorrelation = -1.5: use -0.99 to 0.99",
+        ),
+        (
+            MEASURED,
+            "[1, 1]",
+            "7",
+            ":7: depth: use numbers in brackets",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let text = text.replacen(from, to, 1);
+        let refused = ModelDevice::parse(&text, Path::new("measured.toml"));
+        let said = refused.expect_err("it is wrong").to_string();
+        assert!(said.contains(says), "{to}: {said}");
+    }
+    let said = refused(shipped("hdd"));
+    assert!(said.contains("missing field `machine`"), "{said}");
+    let of_model = ModelDevice::parse(TEXT, Path::new("disk.toml")).expect("with its machine");
+    assert_eq!(of_model.name, "a disk");
+}
