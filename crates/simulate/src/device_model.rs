@@ -13,7 +13,7 @@ mod translation;
 
 use crate::chance::Chance;
 pub use empirical::EmpiricalModel;
-pub(crate) use field::{Field, MOST_US, Place, Unit};
+pub(crate) use field::{Contradiction, Field, MOST_US, Place, Unit};
 pub use flash::FlashModel;
 pub use front::DeviceFront;
 pub use rotation::RotationModel;
@@ -43,28 +43,27 @@ pub(crate) enum Operation {
     Flush,
 }
 
-/// The names that files give to the kinds.
-pub(crate) const KINDS: [&str; 4] = ["service", "rotation", "flash", "empirical"];
-
 impl DeviceModel {
-    /// A device of a kind with nothing in it.
-    pub(crate) fn of_kind(kind: &str) -> Option<DeviceModel> {
-        Some(match kind {
-            "service" => DeviceModel::Service(ServiceModel::NOTHING),
-            "rotation" => DeviceModel::Rotation(RotationModel::default()),
-            "flash" => DeviceModel::Flash(FlashModel::default()),
-            "empirical" => DeviceModel::Empirical(EmpiricalModel::default()),
-            _ => return None,
-        })
+    /// A device of each kind with nothing in it, and the name that files give to the kind.
+    pub(crate) fn kinds() -> [(&'static str, DeviceModel); 4] {
+        [
+            ("service", DeviceModel::Service(ServiceModel::NOTHING)),
+            ("rotation", DeviceModel::Rotation(RotationModel::default())),
+            ("flash", DeviceModel::Flash(FlashModel::default())),
+            (
+                "empirical",
+                DeviceModel::Empirical(EmpiricalModel::default()),
+            ),
+        ]
     }
 
     pub(crate) fn kind(&self) -> &'static str {
-        KINDS[match self {
-            DeviceModel::Service(_) => 0,
-            DeviceModel::Rotation(_) => 1,
-            DeviceModel::Flash(_) => 2,
-            DeviceModel::Empirical(_) => 3,
-        }]
+        match self {
+            DeviceModel::Service(_) => "service",
+            DeviceModel::Rotation(_) => "rotation",
+            DeviceModel::Flash(_) => "flash",
+            DeviceModel::Empirical(_) => "empirical",
+        }
     }
 
     /// Its values, in the order of a file.
@@ -77,8 +76,7 @@ impl DeviceModel {
         }
     }
 
-    /// A value that contradicts another one: its key, and what to do.
-    pub(crate) fn contradiction(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn contradiction(&self) -> Contradiction {
         match self {
             DeviceModel::Service(of) => of.contradiction(),
             DeviceModel::Rotation(of) => of.contradiction(),
@@ -124,8 +122,8 @@ impl DeviceModel {
             match field.unit {
                 Unit::Time => field.vary(factor),
                 Unit::Rate => field.vary(1.0 / factor),
-                Unit::Other => continue,
-            };
+                Unit::Other => {}
+            }
         }
         out
     }
@@ -136,10 +134,10 @@ impl DeviceModel {
         let count = self.clone().fields().len();
         let changed = (0..count).filter_map(|at| {
             let mut out = self.clone();
-            let mut fields = out.fields();
-            let (key, changed) = (fields[at].key, fields[at].vary(factor));
-            drop(fields);
-            (changed && out != *self && out.contradiction().is_none()).then_some((key, out))
+            let mut field = out.fields().swap_remove(at);
+            field.vary(factor);
+            let (key, fits) = (field.key, field.is_in_range());
+            (fits && out != *self && out.contradiction().is_none()).then_some((key, out))
         });
         changed.collect()
     }

@@ -5,7 +5,7 @@
 
 mod device_file;
 
-use crate::device_model::{DeviceModel, MOST_US};
+use crate::device_model::{DeviceModel, MOST_US, Place};
 use crate::setup::Costs;
 pub use device_file::ModelDevice;
 use device_file::{DeviceTable, Sources};
@@ -241,8 +241,12 @@ impl Model {
         }
         out += &format!("\n[device]\nkind = \"{}\"\n", self.device.kind());
         for field in self.device.clone().fields() {
-            if let Some(value) = field.in_toml() {
-                out += &format!("{} = {value}\n", field.key);
+            let key = field.key;
+            match (&field.place, &field.get()[..]) {
+                (_, []) => {}
+                (Place::List(_), all) => out += &format!("{key} = {all:?}\n"),
+                (Place::Count(_), [one, ..]) => out += &format!("{key} = {one}\n"),
+                (_, [one, ..]) => out += &format!("{key} = {one:?}\n"),
             }
         }
         out

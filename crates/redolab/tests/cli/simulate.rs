@@ -114,7 +114,14 @@ fn another_device_is_named_with_its_source_on_the_first_screen() {
         (&*file, "device slow (not fitted here; made up)"),
     ] {
         let done = simulate(&place, &path, &["--device", name, "--jobs", "1"]);
-        done.expect(0, &[says, "a disk with device"]);
+        done.expect(
+            0,
+            &[
+                says,
+                "Its error was not measured",
+                "Values from: machine: made up",
+            ],
+        );
     }
     let json = [
         "--jobs",

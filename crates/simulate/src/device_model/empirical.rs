@@ -5,7 +5,7 @@
 //! and the autocorrelation of the ranks are those that were measured.
 
 use super::Operation;
-use super::field::{Field, MOST_US, Unit};
+use super::field::{Contradiction, Field};
 use crate::chance::Chance;
 
 /// Quantiles of what writes and flushes took.
@@ -18,8 +18,8 @@ pub struct EmpiricalModel {
     /// Of each table: the operations in flight, this one included. The next table with fewer is
     /// used where there is none.
     pub depth: Vec<f64>,
-    /// The tables: a time for each share, nanoseconds.
-    pub write_ns: Vec<Vec<f64>>,
+    /// The tables, one after the other: a time for each share, nanoseconds.
+    pub write_ns: Vec<f64>,
     /// The same of flushes; empty where a completed write is durable.
     pub flush_ns: Vec<f64>,
     /// Spearman's correlation of a time and the one before, -1 to 1; of writes and of flushes.
@@ -29,40 +29,39 @@ pub struct EmpiricalModel {
 impl EmpiricalModel {
     pub(super) fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
-            Field::list("shares", Unit::Other, 1.0, &mut self.shares),
-            Field::list("kb", Unit::Other, 1e6, &mut self.kb),
-            Field::list("depth", Unit::Other, 1e6, &mut self.depth).from(1.0),
-            Field::rows("write_us", &mut self.write_ns),
-            Field::list("flush_us", Unit::Time, MOST_US, &mut self.flush_ns).optional(),
+            Field::list("shares", 1.0, &mut self.shares),
+            Field::list("kb", 1e6, &mut self.kb),
+            Field::list("depth", 1e6, &mut self.depth).from(1.0),
+            Field::times("write_us", &mut self.write_ns),
+            Field::times("flush_us", &mut self.flush_ns).optional(),
             Field::number("autocorrelation", 0.99, &mut self.autocorrelation).from(-0.99),
         ]
     }
 
-    pub(super) fn contradiction(&self) -> Option<(&'static str, String)> {
-        let shares = &self.shares;
+    pub(super) fn contradiction(&self) -> Contradiction {
+        let (shares, tables) = (&self.shares, self.kb.len());
         let ends = shares.first() == Some(&0.0) && shares.last() == Some(&1.0);
         if !ends || shares.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Some(("shares", "shares: use 0.0, rising numbers, 1.0".to_owned()));
         }
-        let tables = self.write_ns.len();
-        for (key, list) in [("kb", &self.kb), ("depth", &self.depth)] {
-            if list.len() != tables || tables == 0 {
-                let what = format!("{key}: use one number for each of {tables} rows of write_us");
-                return Some((key, what));
-            }
+        if self.depth.len() != tables || tables == 0 {
+            return Some(("depth", "depth: use one number for each of kb".to_owned()));
         }
-        let flush = Some(&self.flush_ns).filter(|times| !times.is_empty());
-        let writes = self.write_ns.iter().map(|times| ("write_us", times));
-        let mut all = writes.chain(flush.map(|times| ("flush_us", times)));
-        let wrong = all.find(|(_, times)| {
-            times.len() != shares.len() || times.windows(2).any(|pair| pair[0] > pair[1])
-        });
-        wrong.map(|(key, _)| {
+        let falls = |all: &[f64]| {
+            let mut rows = all.chunks(shares.len());
+            rows.any(|row| row.windows(2).any(|pair| pair[0] > pair[1]))
+        };
+        let flush = usize::from(!self.flush_ns.is_empty());
+        let lists = [
+            ("write_us", &self.write_ns, tables),
+            ("flush_us", &self.flush_ns, flush),
+        ];
+        let wrong =
+            |(_, all, rows): &(_, &Vec<f64>, usize)| all.len() != rows * shares.len() || falls(all);
+        lists.into_iter().find(wrong).map(|(key, _, rows)| {
             let count = shares.len();
-            (
-                key,
-                format!("{key}: use {count} times, one for each share, none less than before"),
-            )
+            let what = format!("{key}: use {rows} rows of {count} times, each of which rises");
+            (key, what)
         })
     }
 
@@ -72,9 +71,10 @@ impl EmpiricalModel {
         let fits = depths.clone().filter(|of| *of <= depth);
         let nearest = fits.max_by(f64::total_cmp);
         let nearest = nearest.or_else(|| depths.min_by(f64::total_cmp));
-        let all = self.kb.iter().zip(&self.depth).zip(&self.write_ns);
+        let rows = self.write_ns.chunks(self.shares.len().max(1));
+        let all = self.kb.iter().zip(&self.depth).zip(rows);
         let chosen = all.filter(|((_, of), _)| Some(**of) == nearest);
-        let mut out: Vec<(f64, &[f64])> = chosen.map(|((kb, _), ns)| (*kb, &ns[..])).collect();
+        let mut out: Vec<(f64, &[f64])> = chosen.map(|((kb, _), ns)| (*kb, ns)).collect();
         out.sort_by(|a, b| a.0.total_cmp(&b.0));
         out
     }

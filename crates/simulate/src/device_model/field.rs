@@ -7,11 +7,9 @@
 pub(crate) enum Place<'a> {
     Number(&'a mut f64),
     Count(&'a mut u32),
-    Switch(&'a mut bool),
     /// A number that may be missing, which is not the same as 0.
     Perhaps(&'a mut Option<f64>),
     List(&'a mut Vec<f64>),
-    Rows(&'a mut Vec<Vec<f64>>),
 }
 
 /// What happens to a value where the device takes so many times as long.
@@ -32,8 +30,7 @@ pub(crate) struct Field<'a> {
     pub(crate) key: &'static str,
     pub(crate) unit: Unit,
     /// The range that a file may give.
-    pub(crate) least: f64,
-    pub(crate) most: f64,
+    pub(crate) range: (f64, f64),
     /// A file has to give it.
     pub(crate) needed: bool,
     pub(crate) place: Place<'a>,
@@ -44,8 +41,7 @@ impl<'a> Field<'a> {
         Field {
             key,
             unit,
-            least: 0.0,
-            most,
+            range: (0.0, most),
             needed: true,
             place,
         }
@@ -60,6 +56,11 @@ impl<'a> Field<'a> {
         Field::new(key, Unit::Time, MOST_US, Place::Perhaps(ns)).optional()
     }
 
+    /// Microseconds in a row.
+    pub(crate) fn times(key: &'static str, ns: &'a mut Vec<f64>) -> Field<'a> {
+        Field::new(key, Unit::Time, MOST_US, Place::List(ns))
+    }
+
     /// Something per second.
     pub(crate) fn rate(key: &'static str, value: &'a mut f64) -> Field<'a> {
         Field::new(key, Unit::Rate, 1e9, Place::Number(value))
@@ -70,94 +71,80 @@ impl<'a> Field<'a> {
         Field::new(key, Unit::Other, most, Place::Number(value))
     }
 
+    pub(crate) fn list(key: &'static str, most: f64, list: &'a mut Vec<f64>) -> Field<'a> {
+        Field::new(key, Unit::Other, most, Place::List(list))
+    }
+
     /// From 1 to `most`.
     pub(crate) fn count(key: &'static str, most: u32, value: &'a mut u32) -> Field<'a> {
         Field::new(key, Unit::Other, most.into(), Place::Count(value)).from(1.0)
     }
 
-    pub(crate) fn switch(key: &'static str, value: &'a mut bool) -> Field<'a> {
-        Field::new(key, Unit::Other, 1.0, Place::Switch(value)).optional()
-    }
-
-    /// Numbers in one row, or microseconds.
-    pub(crate) fn list(key: &'static str, unit: Unit, most: f64, list: &'a mut Vec<f64>) -> Self {
-        Field::new(key, unit, most, Place::List(list))
-    }
-
-    /// Microseconds in several rows.
-    pub(crate) fn rows(key: &'static str, rows: &'a mut Vec<Vec<f64>>) -> Field<'a> {
-        Field::new(key, Unit::Time, MOST_US, Place::Rows(rows))
-    }
-
     /// A file may leave it out: it is 0 then, or nothing.
-    pub(crate) fn optional(self) -> Field<'a> {
-        Field {
-            needed: false,
-            ..self
-        }
+    pub(crate) fn optional(mut self) -> Field<'a> {
+        self.needed = false;
+        self
     }
 
     /// From `least` on.
-    pub(crate) fn from(self, least: f64) -> Field<'a> {
-        Field { least, ..self }
+    pub(crate) fn from(mut self, least: f64) -> Field<'a> {
+        self.range.0 = least;
+        self
     }
 
-    /// A number of a file, in the unit of the model.
-    pub(crate) fn inward(&self, value: f64) -> f64 {
-        match self.unit {
-            Unit::Time => value * 1e3,
-            Unit::Rate | Unit::Other => value,
-        }
+    fn per_file_unit(&self) -> f64 {
+        if self.unit == Unit::Time { 1e3 } else { 1.0 }
     }
 
-    fn outward(&self, value: f64) -> f64 {
-        match self.unit {
-            Unit::Time => value / 1e3,
-            Unit::Rate | Unit::Other => value,
-        }
-    }
-
-    /// As a file has it; `None` where a file leaves it out.
-    pub(crate) fn in_toml(&self) -> Option<String> {
-        let out = |value: &f64| self.outward(*value);
-        let row = |list: &Vec<f64>| list.iter().map(out).collect::<Vec<f64>>();
-        match &self.place {
-            Place::Number(value) => {
-                (self.needed || **value != 0.0).then(|| format!("{:?}", out(value)))
-            }
-            Place::Count(value) => (self.needed || **value != 0).then(|| value.to_string()),
-            Place::Switch(value) => value.then(|| "true".to_owned()),
-            Place::Perhaps(value) => value.as_ref().map(|value| format!("{:?}", out(value))),
-            Place::List(list) => {
-                (self.needed || !list.is_empty()).then(|| format!("{:?}", row(list)))
-            }
-            Place::Rows(rows) => Some(format!("{:?}", rows.iter().map(row).collect::<Vec<_>>())),
-        }
-    }
-
-    /// So many times as large. `false` where that changes nothing, or leaves the range.
-    pub(crate) fn vary(&mut self, factor: f64) -> bool {
-        let (least, most) = (self.inward(self.least), self.inward(self.most));
-        let mut changed = true;
-        let mut times = |value: &mut f64| {
-            *value *= factor;
-            changed &= (least..=most).contains(value);
+    /// As a file has it; nothing where a file leaves it out.
+    pub(crate) fn get(&self) -> Vec<f64> {
+        let all = match &self.place {
+            Place::Number(value) => vec![**value],
+            Place::Count(value) => vec![f64::from(**value)],
+            Place::Perhaps(value) => value.iter().copied().collect(),
+            Place::List(list) => list.to_vec(),
         };
-        match &mut self.place {
-            Place::Number(value) => times(value),
-            Place::Count(value) => {
-                let more = (f64::from(**value) * factor).ceil();
-                changed = more <= most && **value > 0;
-                **value = more as u32;
-            }
-            Place::Switch(_) => return false,
-            Place::Perhaps(value) => match value {
-                Some(value) => times(value),
-                None => return false,
-            },
-            Place::List(list) => list.iter_mut().for_each(times),
-            Place::Rows(rows) => rows.iter_mut().flatten().for_each(times),
-        }
-        changed
+        let left_out = !self.needed && all == [0.0] && !matches!(self.place, Place::Perhaps(_));
+        let all = all.into_iter().filter(|_| !left_out);
+        all.map(|value| value / self.per_file_unit()).collect()
     }
+
+    /// Takes what a file has: one number, but for a list.
+    pub(crate) fn set(&mut self, mut values: Vec<f64>) {
+        let unit = self.per_file_unit();
+        values.iter_mut().for_each(|value| *value *= unit);
+        let one = values.first().copied();
+        match &mut self.place {
+            Place::Number(place) => **place = one.unwrap_or_default(),
+            Place::Count(place) => **place = one.unwrap_or_default() as u32,
+            Place::Perhaps(place) => **place = one,
+            Place::List(place) => **place = values,
+        }
+    }
+
+    /// So many times as large, whole numbers rounded up.
+    pub(crate) fn vary(&mut self, factor: f64) {
+        let mut values = self.get();
+        values.iter_mut().for_each(|value| *value *= factor);
+        if matches!(self.place, Place::Count(_)) {
+            values.iter_mut().for_each(|value| *value = value.ceil());
+        }
+        self.set(values);
+    }
+
+    pub(crate) fn is_in_range(&self) -> bool {
+        let (least, most) = self.range;
+        self.get()
+            .iter()
+            .all(|value| (least..=most).contains(value))
+    }
+}
+
+/// A value that contradicts another one: its key, and what to do.
+pub(crate) type Contradiction = Option<(&'static str, String)>;
+
+/// A value that is given without another one that it needs.
+pub(crate) fn lone(has: (&'static str, f64), lacks: (&'static str, f64)) -> Contradiction {
+    let what = format!("{} without {}: give both", has.0, lacks.0);
+    (has.1 > 0.0 && lacks.1 == 0.0).then_some((has.0, what))
 }

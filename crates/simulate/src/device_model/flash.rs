@@ -7,7 +7,7 @@
 //! each die erases a block after as many pages as a block has.
 
 use super::Operation;
-use super::field::Field;
+use super::field::{Contradiction, Field, lone};
 use super::front::DeviceFront;
 use super::translation::{ROW, Translation};
 use crate::chance::Chance;
@@ -72,21 +72,22 @@ impl FlashModel {
         out
     }
 
-    pub(super) fn contradiction(&self) -> Option<(&'static str, String)> {
-        let page = "cache_kb is less than page_kb: use at least a page".to_owned();
-        let (kb, writes) = (self.front.cache_kb, self.others_per_s > 0.0);
-        let key = "others_pages_per_s";
-        let share = "others_pages_per_s without others_share: give both".to_owned();
-        let room = "others_pages_per_s with over_provisioning = 0: use at least 0.01".to_owned();
-        let wrong = [
-            (kb > 0.0 && kb < self.page_kb, ("cache_kb", page)),
-            (writes && self.others_share == 0.0, (key, share)),
-            (writes && self.over_provisioning < 0.01, (key, room)),
-        ];
-        let found = wrong.into_iter().find(|(is_wrong, _)| *is_wrong);
-        found
-            .map(|(_, what)| what)
-            .or_else(|| self.front.contradiction())
+    pub(super) fn contradiction(&self) -> Contradiction {
+        let cache = self.front.cache_bytes() / 1024.0;
+        let key = match self.front.cache_kb > 0.0 {
+            true => "cache_kb",
+            false => "protected_cache_kb",
+        };
+        let small = (cache > 0.0 && cache < self.page_kb).then(|| {
+            (
+                key,
+                format!("{key} is less than page_kb: use at least a page"),
+            )
+        });
+        let others = ("others_pages_per_s", self.others_per_s);
+        let alone = lone(others, ("others_share", self.others_share));
+        let no_room = lone(others, ("over_provisioning", self.over_provisioning));
+        small.or(alone).or(no_room).or(self.front.contradiction())
     }
 }
 
@@ -229,7 +230,7 @@ impl FlashDevice {
 
     pub(super) fn ends(&mut self, now: u64, operation: Operation, chance: &mut Chance) -> u64 {
         self.others(now as f64, chance);
-        let cached = self.of.front.cache_kb > 0.0;
+        let cached = self.of.front.cache_bytes() > 0.0;
         let ends = match operation {
             Operation::Flush if self.of.front.has_durable_writes() => now as f64,
             Operation::Flush => {

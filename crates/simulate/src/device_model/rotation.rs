@@ -5,7 +5,7 @@
 //! in the order of its arrival, beginning at once.
 
 use super::Operation;
-use super::field::Field;
+use super::field::{Contradiction, Field, lone};
 use super::front::DeviceFront;
 
 /// A disk that rotates, or an array of such disks behind a cache.
@@ -41,16 +41,13 @@ impl RotationModel {
         out
     }
 
-    pub(super) fn contradiction(&self) -> Option<(&'static str, String)> {
+    pub(super) fn contradiction(&self) -> Contradiction {
         let (track, mean) = (self.seek_track_ns / 1e3, self.seek_ns / 1e3);
-        if mean < track {
-            let what = format!("seek_us = {mean}: use seek_track_us = {track} or more");
-            return Some(("seek_us", what));
-        }
-        let lone = self.destage_mb_per_s > 0.0 && self.front.cache_kb == 0.0;
-        let what = "destage_mb_per_s without cache_kb: give both".to_owned();
-        let lone = lone.then_some(("destage_mb_per_s", what));
-        lone.or_else(|| self.front.contradiction())
+        let what = format!("seek_us = {mean}: use seek_track_us = {track} or more");
+        let less = (mean < track).then_some(("seek_us", what));
+        let cache = ("cache_kb", self.front.cache_bytes());
+        let lone = lone(("destage_mb_per_s", self.destage_mb_per_s), cache);
+        less.or(lone).or(self.front.contradiction())
     }
 
     /// Nanoseconds of a rotation.
@@ -144,7 +141,7 @@ impl RotationDevice {
         let ends = match operation {
             Operation::Flush if self.of.front.has_durable_writes() => at,
             Operation::Flush => at.max(self.free) + self.of.front.command_ns,
-            Operation::Write { place, bytes } if self.of.front.cache_kb == 0.0 => {
+            Operation::Write { place, bytes } if self.of.front.cache_bytes() == 0.0 => {
                 self.arm(at, place, bytes) + self.of.front.command_ns
             }
             Operation::Write { place, bytes } => {

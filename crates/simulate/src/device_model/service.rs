@@ -2,7 +2,7 @@
 //! rates: virtual disks, persistent memory, volumes of clouds.
 
 use super::Operation;
-use super::field::Field;
+use super::field::{Contradiction, Field, lone};
 use crate::chance::Chance;
 
 /// A time that is added to some of the operations: exponentially distributed.
@@ -72,26 +72,14 @@ impl RateCap {
         ]
     }
 
-    fn contradiction(&self, [rate, burst, credits]: CapKeys) -> Option<(&'static str, String)> {
-        let bursts = self.burst_per_s > 0.0;
-        let less = bursts && (self.per_s == 0.0 || self.burst_per_s < self.per_s);
-        let what = format!(
-            "{burst} = {}: use at least {rate}, which is needed",
-            self.burst_per_s
-        );
-        let lone = lone([(burst, self.burst_per_s), (credits, self.credits)]);
-        lone.or_else(|| less.then_some((burst, what)))
+    fn contradiction(&self, [rate, burst, credits]: CapKeys) -> Contradiction {
+        let (bursts, saved) = ((burst, self.burst_per_s), (credits, self.credits));
+        let less = bursts.1 > 0.0 && bursts.1 < self.per_s;
+        let what = format!("{burst} = {}: use at least {rate}", bursts.1);
+        let less = less.then_some((burst, what));
+        let needs = lone(bursts, (rate, self.per_s)).or(less);
+        needs.or(lone(bursts, saved)).or(lone(saved, bursts))
     }
-}
-
-/// The one of two values that is given without the other.
-fn lone(pair: [(&'static str, f64); 2]) -> Option<(&'static str, String)> {
-    let [(has, _), (lacks, _)] = match pair[0].1 > 0.0 {
-        true if pair[1].1 == 0.0 => pair,
-        false if pair[1].1 > 0.0 => [pair[1], pair[0]],
-        _ => return None,
-    };
-    Some((has, format!("{has} without {lacks}: give both or neither")))
 }
 
 impl ServiceModel {
@@ -129,19 +117,13 @@ impl ServiceModel {
         out
     }
 
-    pub(super) fn contradiction(&self) -> Option<(&'static str, String)> {
-        let tail = [
-            ("tail_share", self.tail.share),
-            ("tail_mean_us", self.tail.mean_ns),
-        ];
-        let kb = [("iops_kb", self.iops_kb), ("iops", self.iops.per_s)];
-        let has_kb = self.iops_kb > 0.0;
-        let lone = lone(tail).or_else(|| lone(kb).filter(|_| has_kb));
-        let caps = [(self.iops, IOPS), (self.mb, MB)];
-        let mut wrong = caps
-            .iter()
-            .filter_map(|(cap, keys)| cap.contradiction(*keys));
-        lone.or_else(|| wrong.next())
+    pub(super) fn contradiction(&self) -> Contradiction {
+        let share = ("tail_share", self.tail.share);
+        let mean = ("tail_mean_us", self.tail.mean_ns);
+        let kb = lone(("iops_kb", self.iops_kb), ("iops", self.iops.per_s));
+        let tail = lone(share, mean).or(lone(mean, share)).or(kb);
+        let caps = self.iops.contradiction(IOPS).or(self.mb.contradiction(MB));
+        tail.or(caps)
     }
 
     pub(super) fn is_nothing(&self) -> bool {
@@ -151,9 +133,11 @@ impl ServiceModel {
     }
 }
 
-/// One pace: so much at a time, and what was saved.
+/// A pace: so much per second, and what is saved. A cap has two: for ever, and in a burst.
 #[derive(Debug)]
 struct Pace {
+    /// It counts MB, not writes.
+    is_of_mb: bool,
     ns_each: f64,
     /// How far it may be ahead.
     saved_ns: f64,
@@ -162,40 +146,22 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(per_s: f64, credits: f64) -> Pace {
-        let ns_each = 1e9 / per_s;
-        Pace {
-            ns_each,
-            saved_ns: credits * ns_each,
+    fn all(of: &ServiceModel) -> Vec<Pace> {
+        let caps = [(false, of.iops), (true, of.mb)];
+        let rates = caps.into_iter().flat_map(|(is_of_mb, cap)| {
+            [
+                (is_of_mb, cap.per_s, cap.credits),
+                (is_of_mb, cap.burst_per_s, 0.0),
+            ]
+        });
+        let rates = rates.filter(|(_, per_s, _)| *per_s > 0.0);
+        let pace = |(is_of_mb, per_s, credits)| Pace {
+            is_of_mb,
+            ns_each: 1e9 / per_s,
+            saved_ns: credits * 1e9 / per_s,
             due: 0.0,
-        }
-    }
-
-    fn earliest(&self) -> f64 {
-        self.due - self.saved_ns
-    }
-
-    fn take(&mut self, at: f64, count: f64) {
-        self.due = self.due.max(at) + count * self.ns_each;
-    }
-}
-
-/// The paces of a cap: for ever, and in a burst.
-#[derive(Debug)]
-struct Cap(Vec<Pace>);
-
-impl Cap {
-    fn new(of: RateCap) -> Cap {
-        let paces = [(of.per_s, of.credits), (of.burst_per_s, 0.0)];
-        let paces = paces.into_iter().filter(|(per_s, _)| *per_s > 0.0);
-        Cap(paces.map(|(rate, saved)| Pace::new(rate, saved)).collect())
-    }
-
-    /// When `count` may be taken, not before `at`.
-    fn take(&mut self, at: f64, count: f64) -> f64 {
-        let begins = self.0.iter().fold(at, |at, pace| at.max(pace.earliest()));
-        self.0.iter_mut().for_each(|pace| pace.take(begins, count));
-        begins
+        };
+        rates.map(pace).collect()
     }
 }
 
@@ -205,8 +171,7 @@ pub(crate) struct ServiceDevice {
     of: ServiceModel,
     /// When each channel is free.
     channels: Vec<u64>,
-    iops: Cap,
-    mb: Cap,
+    paces: Vec<Pace>,
 }
 
 impl ServiceDevice {
@@ -214,31 +179,39 @@ impl ServiceDevice {
         ServiceDevice {
             of: *of,
             channels: vec![0; of.channels as usize],
-            iops: Cap::new(of.iops),
-            mb: Cap::new(of.mb),
+            paces: Pace::all(of),
         }
     }
 
+    /// When a write may begin.
+    fn may_begin(&mut self, now: u64, kb: f64) -> u64 {
+        let counts = match self.of.iops_kb > 0.0 {
+            true => libm::ceil(kb / self.of.iops_kb).max(1.0),
+            false => 1.0,
+        };
+        let earliest = self.paces.iter().map(|pace| pace.due - pace.saved_ns);
+        let begins = earliest.fold(now as f64, f64::max);
+        for pace in &mut self.paces {
+            let takes = if pace.is_of_mb { kb / 1024.0 } else { counts };
+            pace.due = pace.due.max(begins) + takes * pace.ns_each;
+        }
+        now.max(libm::ceil(begins) as u64)
+    }
+
     pub(super) fn ends(&mut self, now: u64, operation: Operation, chance: &mut Chance) -> u64 {
-        let of = &self.of;
         let (mean, begins) = match operation {
             Operation::Write { bytes, .. } => {
                 let kb = bytes as f64 / 1024.0;
-                let counts = match of.iops_kb > 0.0 {
-                    true => libm::ceil(kb / of.iops_kb).max(1.0),
-                    false => 1.0,
-                };
-                let at = self.iops.take(now as f64, counts);
-                let at = self.mb.take(at, kb / 1024.0);
-                (of.write_ns + of.write_ns_per_kb * kb, at)
+                let begins = self.may_begin(now, kb);
+                (self.of.write_ns + self.of.write_ns_per_kb * kb, begins)
             }
-            Operation::Flush => (of.flush_ns.unwrap_or_default(), now as f64),
+            Operation::Flush => (self.of.flush_ns.unwrap_or_default(), now),
         };
-        let mut takes = mean * chance.factor(of.variation);
-        if of.tail.share > 0.0 && chance.unit() <= of.tail.share {
-            takes += chance.exponential(of.tail.mean_ns);
+        let mut takes = mean * chance.factor(self.of.variation);
+        let tail = self.of.tail;
+        if tail.share > 0.0 && chance.unit() <= tail.share {
+            takes += chance.exponential(tail.mean_ns);
         }
-        let begins = now.max(libm::ceil(begins) as u64);
         let takes = takes.max(0.0) as u64;
         match self.channels.iter_mut().min() {
             Some(free) => {

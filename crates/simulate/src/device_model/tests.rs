@@ -162,7 +162,7 @@ const DISK: RotationModel = RotationModel {
         command_ns: 5e4,
         ns_per_kb: 0.0,
         cache_kb: 0.0,
-        cache_is_protected: false,
+        protected_cache_kb: 0.0,
     },
     destage_mb_per_s: 0.0,
     capacity_gb: 100.0,
@@ -194,7 +194,7 @@ fn an_append_that_is_flushed_costs_a_rotation_and_a_protected_cache_none() {
     let mut cached = DISK;
     cached.front.cache_kb = 8192.0;
     assert_near(append_ns(cached), a_rotation, 1e-6);
-    cached.front.cache_is_protected = true;
+    cached.front.protected_cache_kb = std::mem::take(&mut cached.front.cache_kb);
     assert_near(append_ns(cached), 80_000.0, 1e-6);
 }
 
@@ -240,8 +240,7 @@ fn full_after(model: &DeviceModel, mb_per_s: f64) -> f64 {
 #[test]
 fn a_cache_is_full_after_its_size_by_what_comes_in_more_than_goes_out() {
     let mut disk = DISK;
-    disk.front.cache_kb = 256.0 * 1024.0;
-    disk.front.cache_is_protected = true;
+    disk.front.protected_cache_kb = 256.0 * 1024.0;
     // 125 MB/s pass the head.
     let model = DeviceModel::Rotation(disk);
     assert_near(full_after(&model, 250.0), 256.0 / 125.0, 0.01);
@@ -276,7 +275,7 @@ const FLASH: FlashModel = FlashModel {
         command_ns: 5e4,
         ns_per_kb: 0.0,
         cache_kb: 0.0,
-        cache_is_protected: false,
+        protected_cache_kb: 0.0,
     },
     others_per_s: 0.0,
     others_share: 0.0,
@@ -331,8 +330,8 @@ fn lambert(x: f64) -> f64 {
 
 #[test]
 fn greedy_collection_writes_as_much_more_as_its_closed_form_says() {
-    let pages = 1 << 18;
-    for spare in [0.1, 0.2, 0.28, 0.3, 0.5] {
+    let pages = 1 << 17;
+    for spare in [0.1, 0.2, 0.3, 0.5] {
         let mut of = Translation::new(pages, spare);
         let mut chance = Chance::new(SEED);
         let mut random = || (chance.unit() * pages as f64) as usize % pages;
@@ -346,6 +345,7 @@ fn greedy_collection_writes_as_much_more_as_its_closed_form_says() {
         let found = (of.programmed - before.1) as f64 / (of.written - before.0) as f64;
         let all: f64 = 1.0 + spare;
         let expected = all / (all + lambert(-all * (-all).exp()));
+        println!("{spare}: {found} against {expected}");
         assert_near(found, expected, 0.05);
     }
 }
@@ -419,11 +419,12 @@ fn empirical() -> EmpiricalModel {
         shares: vec![0.0, 0.5, 0.9, 0.99, 1.0],
         kb: vec![4.0, 64.0, 4.0],
         depth: vec![1.0, 1.0, 8.0],
-        write_ns: vec![
-            vec![2e4, 4e4, 6e4, 2e5, 1e6],
-            vec![8e4, 1e5, 1.2e5, 4e5, 2e6],
-            vec![5e4, 9e4, 2e5, 8e5, 4e6],
-        ],
+        write_ns: [
+            [2e4, 4e4, 6e4, 2e5, 1e6],
+            [8e4, 1e5, 1.2e5, 4e5, 2e6],
+            [5e4, 9e4, 2e5, 8e5, 4e6],
+        ]
+        .concat(),
         flush_ns: vec![1e5, 1e5, 2e5, 3e5, 4e5],
         autocorrelation: 0.5,
     }
@@ -444,8 +445,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 fn a_measured_device_keeps_its_distribution_and_its_autocorrelation() {
     let of = empirical();
     for (bytes, times) in [
-        (4096, of.write_ns[0].clone()),
-        (65_536, of.write_ns[1].clone()),
+        (4096, of.write_ns[..5].to_vec()),
+        (65_536, of.write_ns[5..10].to_vec()),
     ] {
         let (mut device, mut chance) = device(&DeviceModel::Empirical(of.clone()), 0);
         let mut now = 0;
@@ -483,9 +484,9 @@ fn a_measured_device_keeps_its_distribution_and_its_autocorrelation() {
     // Between two sizes the times are between; with eight in flight those of eight are used.
     let median = |bytes, in_flight: u64| {
         let mut of = of.clone();
-        of.write_ns
-            .iter_mut()
-            .for_each(|row| *row = vec![row[1]; 5]);
+        for row in of.write_ns.chunks_mut(5) {
+            row.fill(row[1]);
+        }
         let (mut device, mut chance) = device(&DeviceModel::Empirical(of), 0);
         let mut last = || device.ends(0, write(0, bytes), &mut chance);
         (0..in_flight).for_each(|_| assert!(last() > 0));

@@ -1,7 +1,7 @@
 //! Devices in files: the table `[device]` of a model, and files that have nothing else.
 
 use super::{File, ModelBasis, ModelError, Reader};
-use crate::device_model::{DeviceModel, Field, KINDS, Place};
+use crate::device_model::{DeviceModel, Field, Place};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Spanned, Value};
@@ -84,8 +84,10 @@ impl Reader<'_> {
             return Err(self.refuse(begins, "missing field `kind`".to_owned()));
         };
         let named = kind.get_ref().as_str().unwrap_or_default();
-        let Some(mut device) = DeviceModel::of_kind(named) else {
-            let what = format!("kind: unknown variant `{named}`: use {}", KINDS.join(", "));
+        let kinds = DeviceModel::kinds();
+        let names = kinds.each_ref().map(|(name, _)| *name).join(", ");
+        let Some((_, mut device)) = kinds.into_iter().find(|(name, _)| *name == named) else {
+            let what = format!("kind: unknown variant `{named}`: use {names}");
             return Err(self.refuse(kind.span().start, what));
         };
         let mut keys = vec!["kind"];
@@ -113,49 +115,27 @@ impl Reader<'_> {
     }
 
     fn value(&self, mut field: Field<'_>, value: &Spanned<Value>) -> Result<(), ModelError> {
-        let (key, at) = (field.key, value.span().start);
-        let (least, most) = (field.least, field.most);
+        let (key, at, value) = (field.key, value.span().start, value.get_ref());
         let wrong = |what: &str| self.refuse(at, format!("{key}: use {what}"));
         let number = |value: &Value| {
             let whole = value.as_integer().map(|value| value as f64);
-            let value = value.as_float().or(whole);
-            let value = value.ok_or_else(|| wrong("a number"))?;
-            self.within(key, at, value, (least, most))
+            let number = value.as_float().or(whole);
+            self.within(
+                key,
+                at,
+                number.ok_or_else(|| wrong("a number"))?,
+                field.range,
+            )
         };
-        let inward = |value: &Value| Ok(field.inward(number(value)?));
-        let list = |value: &Value| match value.as_array() {
-            Some(list) => list.iter().map(inward).collect(),
-            None => Err(wrong("numbers in brackets")),
-        };
-        let value = value.get_ref();
-        // What is read is put in place behind the last look at the field.
-        enum Read {
-            Number(f64),
-            Switch(bool),
-            List(Vec<f64>),
-            Rows(Vec<Vec<f64>>),
-        }
-        let read = match &field.place {
-            Place::Switch(_) => {
-                Read::Switch(value.as_bool().ok_or_else(|| wrong("true or false"))?)
+        let values = match (&field.place, value) {
+            (Place::List(_), Value::Array(list)) => {
+                list.iter().map(number).collect::<Result<_, _>>()?
             }
-            Place::List(_) => Read::List(list(value)?),
-            Place::Rows(_) => {
-                let rows = value.as_array().ok_or_else(|| wrong("rows in brackets"))?;
-                Read::Rows(rows.iter().map(list).collect::<Result<_, _>>()?)
-            }
-            Place::Count(_) if value.as_integer().is_none() => return Err(wrong("a whole number")),
-            _ => Read::Number(inward(value)?),
+            (Place::List(_), _) => return Err(wrong("numbers in brackets")),
+            (Place::Count(_), Value::Float(_)) => return Err(wrong("a whole number")),
+            _ => vec![number(value)?],
         };
-        match (&mut field.place, read) {
-            (Place::Number(of), Read::Number(value)) => **of = value,
-            (Place::Perhaps(of), Read::Number(value)) => **of = Some(value),
-            (Place::Count(of), Read::Number(value)) => **of = value as u32,
-            (Place::Switch(of), Read::Switch(value)) => **of = value,
-            (Place::List(of), Read::List(value)) => **of = value,
-            (Place::Rows(of), Read::Rows(value)) => **of = value,
-            _ => unreachable!("it was read for this place"),
-        }
+        field.set(values);
         Ok(())
     }
 

@@ -119,7 +119,7 @@ kind = \"empirical\"
 shares = [0, 0.5, 1.0]
 kb = [4.0, 64]
 depth = [1, 1]
-write_us = [[10.0, 20.0, 30.0], [20.0, 30.0, 50.5]]
+write_us = [10.0, 20.0, 30.0, 20.0, 30.0, 50.5]
 autocorrelation = -0.25
 [sources]
 shares = \"measured: here\"
@@ -149,7 +149,7 @@ fn every_shipped_device_is_read_written_and_varied() {
         let (_, values) = text.split_once("\nkind = ").expect("a device");
         let lines = values.lines().skip(1);
         let keys = lines.filter_map(|line| line.split_once(" = "));
-        let keys: Vec<&str> = keys.filter(|(_, v)| *v != "true").map(|(k, _)| k).collect();
+        let keys: Vec<&str> = keys.map(|(k, _)| k).collect();
         let varied = device.device.varied(1.2);
         let mut varied: Vec<&str> = varied.iter().map(|(key, _)| *key).collect();
         if *name == "measured" {
@@ -226,21 +226,15 @@ fn devices_that_are_wrong_are_refused_with_line_key_and_range() {
         ),
         (
             shipped("nvme"),
-            "cache_kb = 65536.0\n",
-            "",
-            ":22: cache_protected without cache_kb",
+            "protected_cache_kb = 65536.0",
+            "cache_kb = 64\nprotected_cache_kb = 64",
+            ":23: protected_cache_kb and cache_kb: give one",
         ),
         (
             shipped("nvme"),
             "cache_kb = 65536.0",
             "cache_kb = 8",
-            ":22: cache_kb is less than page",
-        ),
-        (
-            shipped("nvme"),
-            "= true",
-            "= 1",
-            ":23: cache_protected: use true or false",
+            ":22: protected_cache_kb is less than page",
         ),
         (
             shipped("nvme"),
@@ -313,20 +307,20 @@ fn devices_that_are_wrong_are_refused_with_line_key_and_range() {
             MEASURED,
             "[4.0, 64]",
             "[4.0]",
-            ":6: kb: use one number for each of 2 rows",
+            ":7: depth: use one number for each of kb",
         ),
-        (MEASURED, "50.5]]", "50.5]", "measured.toml:"),
+        (MEASURED, "50.5]", "50.5", "measured.toml:"),
         (
             MEASURED,
             "30.0, 50.5",
             "50.5, 30.0",
-            ":8: write_us: use 3 times",
+            ":8: write_us: use 2 rows of 3 times",
         ),
         (
             MEASURED,
             "[10.0, 20.0",
             "[20.0",
-            ":8: write_us: use 3 times",
+            ":8: write_us: use 2 rows of 3 times",
         ),
         (
             MEASURED,
