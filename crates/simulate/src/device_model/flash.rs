@@ -118,7 +118,7 @@ pub(crate) struct FlashDevice {
 
 impl FlashDevice {
     pub(super) fn new(of: &FlashModel, log_bytes: u64, chance: &mut Chance) -> FlashDevice {
-        let page_bytes = (of.page_kb * 1024.0) as u64;
+        let page_bytes = ((of.page_kb * 1024.0) as u64).max(1);
         let real = (of.capacity_gb * f64::from(1 << 30) / page_bytes as f64).max(1.0);
         let pages = real.min(MOST_PAGES);
         let log = log_bytes.div_ceil(page_bytes).max(1) as f64;

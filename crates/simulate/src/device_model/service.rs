@@ -185,6 +185,9 @@ impl ServiceDevice {
 
     /// When a write may begin.
     fn may_begin(&mut self, now: u64, kb: f64) -> u64 {
+        if self.paces.is_empty() {
+            return now;
+        }
         let counts = match self.of.iops_kb > 0.0 {
             true => libm::ceil(kb / self.of.iops_kb).max(1.0),
             false => 1.0,

@@ -1,0 +1,69 @@
+//! How many log writes per second of wall time are simulated with each device: one session on the
+//! inline log writer, redo of 2 kB, one core.
+
+use measure::workload::Workload;
+use redo::{Geometry, LogWriter, Policy, Triggers};
+use simulate::{Costs, DeviceModel, LogSetup, ModelDevice, SimulationSetup, run};
+use std::time::Instant;
+
+const COSTS: Costs = Costs {
+    work_ns: 600,
+    copy_ns_per_kb: 60,
+    turn_ns: 300,
+    io_ns: 8000,
+    wake_ns: 2500,
+    switch_ns: 1500,
+    idle_ns: 5000,
+    poll_ns: 400,
+    contention: 0.2,
+    work_variation: 0.3,
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let names = ModelDevice::shipped_names();
+    let shipped = names.filter_map(ModelDevice::shipped);
+    let mut devices: Vec<_> = shipped.map(|of| (of.name, of.device)).collect();
+    // Others keep the dies half busy and the collector at work.
+    if let Some(DeviceModel::Flash(of)) = ModelDevice::shipped("nvme").map(|of| of.device) {
+        let mut of = of;
+        (of.others_per_s, of.others_share) = (10_000.0, 0.9);
+        devices.push(("nvme, beside others".to_owned(), DeviceModel::Flash(of)));
+    }
+    println!("device,log_writes_per_s_of_wall,virtual_log_writes_per_s");
+    for (name, device) in devices {
+        let setup = SimulationSetup {
+            processors: 2,
+            costs: COSTS,
+            log: LogSetup {
+                writer: LogWriter::Inline,
+                log_file_sync: None,
+                triggers: Triggers::default(),
+                policy: Policy::default(),
+                geometry: Geometry {
+                    block_bytes: 4096,
+                    seal_blocks: 1,
+                    groups: 3,
+                    blocks_per_group: 65_534,
+                    header_bytes: 8192,
+                    file_bytes: 256 << 20,
+                },
+                buffer_blocks: (16 << 20) / 4096,
+            },
+            sessions: 1,
+            workload: Workload::standard().swap_remove(0),
+            device,
+            warmup_ns: 0,
+            time_ns: u64::MAX / 4,
+            commits: Some(500_000),
+            seed: 7,
+        };
+        let begun = Instant::now();
+        let outcome = run(&setup)?;
+        let wall = begun.elapsed().as_secs_f64();
+        let writes = outcome.recording.background.as_ref();
+        let writes = writes.map_or(0, |log| log.write.count()) as f64;
+        let seconds = outcome.recording.elapsed_ns() as f64 / 1e9;
+        println!("{name},{:.0},{:.0}", writes / wall, writes / seconds);
+    }
+    Ok(())
+}
