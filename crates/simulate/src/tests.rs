@@ -246,6 +246,14 @@ fn commits_are_as_fast_as_each_shipped_device_lets_them() {
         let mean = sync_us(shipped(name), 1);
         assert!((least..most).contains(&mean), "{name}: {mean} us");
     }
+    // The sector behind the last one has passed: a rotation, and the 4 kB themselves.
+    let mut of = setup(LogWriter::Inline, 1);
+    (of.device, of.time_ns) = (shipped("hdd"), 4_000_000_000);
+    let each = 1e9 / rate(&run(&of).expect("simulated"));
+    assert!(
+        (each / (4e6 * (1.0 + 4.0 / 637.0)) - 1.0).abs() < 1e-3,
+        "{each} ns"
+    );
     // A device of 100 GB has no room for a log of 192 GB.
     let mut of = setup(LogWriter::Inline, 1);
     of.device = shipped("gp3");

@@ -40,8 +40,8 @@ pub(crate) struct SimulateArgs {
         value_parser = clap::value_parser!(u32).range(1..=1024)
     )]
     processors: Option<u32>,
-    /// A device in the place of the model's: a TOML file, or one of hdd, hdd-array, sata, nvme, pmem,
-    /// gp2-100, gp3 and io2
+    /// A device in the place of the model's: a TOML file, or one of hdd, hdd-array, sata, nvme,
+    /// pmem, gp2-100, gp3 and io2
     #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
     device: Option<String>,
     #[command(flatten)]
