@@ -23,11 +23,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names = ModelDevice::shipped_names();
     let shipped = names.filter_map(ModelDevice::shipped);
     let mut devices: Vec<_> = shipped.map(|of| (of.name, of.device)).collect();
-    // Others keep the dies half busy and the collector at work.
-    if let Some(DeviceModel::Flash(of)) = ModelDevice::shipped("nvme").map(|of| of.device) {
-        let mut of = of;
-        (of.others_per_s, of.others_share) = (10_000.0, 0.9);
-        devices.push(("nvme, beside others".to_owned(), DeviceModel::Flash(of)));
+    // Others keep the collector at work.
+    for (name, others_per_s) in [("nvme", 10_000.0), ("sata", 2000.0)] {
+        if let Some(DeviceModel::Flash(of)) = ModelDevice::shipped(name).map(|of| of.device) {
+            let mut of = of;
+            (of.others_per_s, of.others_share) = (others_per_s, 0.9);
+            devices.push((format!("{name} beside others"), DeviceModel::Flash(of)));
+        }
     }
     println!("device,log_writes_per_s_of_wall,virtual_log_writes_per_s");
     for (name, device) in devices {

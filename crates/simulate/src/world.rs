@@ -113,9 +113,35 @@ pub fn run_while(
     Ok(world.finish(warm))
 }
 
+/// Refuses what contradicts itself. The bytes of the log.
+fn check(setup: &SimulationSetup) -> Result<u64, SimulationStopped> {
+    let no = |what: &str| SimulationStopped::NotModelled(what.to_owned());
+    let log = &setup.log;
+    if setup.processors == 0 || setup.sessions == 0 {
+        return Err(no("at least one processor and one session are needed"));
+    }
+    let most = log.geometry.max_record(log.buffer_blocks);
+    if u64::from(
+        setup
+            .workload
+            .redo_bytes
+            .div_ceil(setup.workload.records.max(1)),
+    ) > most
+    {
+        return Err(no("a record is longer than the log accepts"));
+    }
+    let log_bytes = u64::from(log.geometry.groups).saturating_mul(log.geometry.file_bytes);
+    if let Some(has) = setup.device.capacity_bytes().filter(|has| *has < log_bytes) {
+        let (log, has) = (size(log_bytes), size(has));
+        return Err(no(&format!(
+            "a log of {log} does not fit into a device of {has}"
+        )));
+    }
+    Ok(log_bytes)
+}
+
 impl<'a> World<'a> {
     fn new(setup: &'a SimulationSetup) -> Result<World<'a>, SimulationStopped> {
-        let no = |what: &str| SimulationStopped::NotModelled(what.to_owned());
         let log = &setup.log;
         let inline = match log.writer {
             LogWriter::Inline => Some(true),
@@ -127,26 +153,7 @@ impl<'a> World<'a> {
                 )));
             }
         };
-        if setup.processors == 0 || setup.sessions == 0 {
-            return Err(no("at least one processor and one session are needed"));
-        }
-        let most = log.geometry.max_record(log.buffer_blocks);
-        if u64::from(
-            setup
-                .workload
-                .redo_bytes
-                .div_ceil(setup.workload.records.max(1)),
-        ) > most
-        {
-            return Err(no("a record is longer than the log accepts"));
-        }
-        let log_bytes = u64::from(log.geometry.groups).saturating_mul(log.geometry.file_bytes);
-        if let Some(has) = setup.device.capacity_bytes().filter(|has| *has < log_bytes) {
-            let (log, has) = (size(log_bytes), size(has));
-            return Err(no(&format!(
-                "a log of {log} does not fit into a device of {has}"
-            )));
-        }
+        let log_bytes = check(setup)?;
         let mut chance = Chance::new(setup.seed);
         let usual = log.writer.usual_log_file_sync();
         let sync = log.log_file_sync.unwrap_or(usual);

@@ -237,13 +237,13 @@ impl FlashDevice {
                 self.write_part(now as f64);
                 now.max(self.settled) as f64 + self.of.front.command_ns
             }
-            Operation::Write { place, bytes } if cached => self.to_cache(now, place, bytes),
-            Operation::Write { place, bytes } => self.to_flash(now as f64, place, bytes),
+            Operation::Write { place, bytes } if cached => self.cache_write(now, place, bytes),
+            Operation::Write { place, bytes } => self.flash_write(now as f64, place, bytes),
         };
         now.max(libm::ceil(ends) as u64)
     }
 
-    fn to_flash(&mut self, now: f64, place: u64, bytes: u64) -> f64 {
+    fn flash_write(&mut self, now: f64, place: u64, bytes: u64) -> f64 {
         let begins = self.of.front.crosses(&mut self.link, now, bytes);
         let (size, behind) = (self.page_bytes, place + bytes);
         let mut ends = begins;
@@ -257,7 +257,7 @@ impl FlashDevice {
     }
 
     /// Programs whole pages, and keeps the rest until its page is whole or a flush comes.
-    fn to_cache(&mut self, now: u64, place: u64, bytes: u64) -> f64 {
+    fn cache_write(&mut self, now: u64, place: u64, bytes: u64) -> f64 {
         if place != self.behind {
             self.write_part(now as f64);
         }
@@ -289,7 +289,7 @@ impl FlashDevice {
 
     /// Programs the page of which the cache has a part.
     fn write_part(&mut self, now: f64) {
-        if self.behind % self.page_bytes > 0 {
+        if !self.behind.is_multiple_of(self.page_bytes) {
             let page = self.log_page(self.behind / self.page_bytes);
             self.keep(now, page);
             // What follows in this page is another part of it.

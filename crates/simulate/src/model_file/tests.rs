@@ -160,181 +160,51 @@ fn every_shipped_device_is_read_written_and_varied() {
     }
 }
 
+/// A device, what of its file is replaced by what, and what is said; `\n` is the end of a line.
+const WRONG: &str = r#"
+hdd ~ rpm = 15000 ~ rpm = 0 ~ :10: rpm = 0: use 1 to
+hdd ~ rpm = 15000 ~ rpm = "fast" ~ :10: rpm: use a number
+hdd ~ rpm = 15000\n ~  ~ :8: missing field `rpm`
+hdd ~ kind = "rotation"\n ~  ~ missing field `kind`
+hdd ~ "rotation" ~ "drum" ~ :9: kind: unknown variant `drum`
+hdd ~ seek_us = 3900.0 ~ seek_us = 39.0 ~ :13: seek_us = 39: use seek_tr
+hdd ~ rpm = "pub ~ rpm = "heard: pub ~ :19: rpm: begin with one of
+hdd ~ \nrpm = "published ~ \nrmp = "published ~ rmp: [device] has no
+hdd ~ seek_us = "published: data ~ #  ~ :13: seek_us has no source
+hdd ~ command_us = 100.0 ~ command_us = 1\ndestage_mb_per_s = 9 ~ :16: destage_mb_per_s without
+nvme ~ protected_cache_kb = 6 ~ cache_kb = 64\nprotected_cache_kb = 6 ~ :23: protected_cache_kb and
+nvme ~ cache_kb = 65536.0 ~ cache_kb = 8 ~ :22: protected_cache_kb is less than page
+nvme ~ channels = 8 ~ channels = 8.5 ~ :10: channels: use a whole number
+nvme ~ channels = 8 ~ channels = 0 ~ :10: channels = 0: use 1 to 256
+nvme ~ read_us = 70.0 ~ read_us = 70\nothers_pages_per_s = 9 ~ :16: others_pages_per_s without others_share
+gp2-100 ~ iops = 300\n ~  ~ :15: iops_kb without iops
+gp2-100 ~ iops = 300\n ~ iops = 4000\n ~ :14: iops_burst = 3000: use at least iops
+gp2-100 ~ iops_credits = 5400000\n ~  ~ :14: iops_burst without iops_credits
+gp2-100 ~ mb_per_s = 128 ~ mb_credits = 128 ~ :17: mb_credits without mb_per_s_burst
+gp3 ~ iops = 3000\n ~  ~ :13: iops_kb without iops
+gp3 ~ iops = 3000 ~ tail_share = 0.1 ~ :13: tail_share without tail_mean
+pmem ~ channels = 1 ~ chanels = 1 ~ unknown field `chanels`
+measured ~ 0.5, 1.0] ~ 0.5, 0.9] ~ :5: shares: use 0.0, rising
+measured ~ 0.5, 1.0] ~ 1.5, 1.0] ~ :5: shares = 1.5: use 0 to 1
+measured ~ [4.0, 64] ~ [4.0] ~ :7: depth: use one number for each of kb
+measured ~ 50.5] ~ 50.5 ~ measured.toml:
+measured ~ 30.0, 50.5 ~ 50.5, 30.0 ~ :8: write_us: use 2 rows of 3 times
+measured ~ [10.0, 20.0 ~ [20.0 ~ :8: write_us: use 2 rows of 3 times
+measured ~ -0.25 ~ -1.5 ~ :9: autocorrelation = -1.5: use -0.99 to 0.99
+measured ~ [1, 1] ~ 7 ~ :7: depth: use numbers in brackets
+"#;
+
 #[test]
 fn devices_that_are_wrong_are_refused_with_line_key_and_range() {
-    let gp2 = shipped("gp2-100");
-    for (text, from, to, says) in [
-        (
-            shipped("hdd"),
-            "rpm = 15000",
-            "rpm = 0",
-            ":10: rpm = 0: use 1 to",
-        ),
-        (
-            shipped("hdd"),
-            "rpm = 15000",
-            "rpm = \"fast\"",
-            ":10: rpm: use a number",
-        ),
-        (
-            shipped("hdd"),
-            "rpm = 15000\n",
-            "",
-            ":8: missing field `rpm`",
-        ),
-        (
-            shipped("hdd"),
-            "kind = \"rotation\"\n",
-            "",
-            "missing field `kind`",
-        ),
-        (
-            shipped("hdd"),
-            "\"rotation\"",
-            "\"drum\"",
-            ":9: kind: unknown variant `drum`",
-        ),
-        (
-            shipped("hdd"),
-            "seek_us = 3900.0",
-            "seek_us = 39.0",
-            ":13: seek_us = 39: use seek_tr",
-        ),
-        (
-            shipped("hdd"),
-            "rpm = \"pub",
-            "rpm = \"heard: pub",
-            ":19: rpm: begin with one of",
-        ),
-        (
-            shipped("hdd"),
-            "\nrpm = \"published",
-            "\nrmp = \"published",
-            "rmp: [device] has no",
-        ),
-        (
-            shipped("hdd"),
-            "seek_us = \"published: data",
-            "# ",
-            ":13: seek_us has no source",
-        ),
-        (
-            shipped("hdd"),
-            "command_us_per_kb = 1.7",
-            "command_us_per_kb = 1.7\ndestage_mb_per_s = 9",
-            ":17: destage_mb_per_s without cache_kb",
-        ),
-        (
-            shipped("nvme"),
-            "protected_cache_kb = 65536.0",
-            "cache_kb = 64\nprotected_cache_kb = 64",
-            ":23: protected_cache_kb and cache_kb: give one",
-        ),
-        (
-            shipped("nvme"),
-            "cache_kb = 65536.0",
-            "cache_kb = 8",
-            ":22: protected_cache_kb is less than page",
-        ),
-        (
-            shipped("nvme"),
-            "channels = 8",
-            "channels = 8.5",
-            ":10: channels: use a whole number",
-        ),
-        (
-            shipped("nvme"),
-            "channels = 8",
-            "channels = 0",
-            ":10: channels = 0: use 1 to 256",
-        ),
-        (
-            shipped("nvme"),
-            "capacity_gb = 1788.0",
-            "capacity_gb = 1788.0\nothers_pages_per_s = 9",
-            ":20: others_pages_per_s without others_share",
-        ),
-        (gp2, "iops = 300\n", "", ":15: iops_kb without iops"),
-        (
-            gp2,
-            "iops = 300\n",
-            "iops = 4000\n",
-            ":14: iops_burst = 3000: use at least iops",
-        ),
-        (
-            gp2,
-            "iops_credits = 5400000\n",
-            "",
-            ":14: iops_burst without iops_credits",
-        ),
-        (
-            gp2,
-            "mb_per_s = 128",
-            "mb_credits = 128",
-            ":17: mb_credits without mb_per_s_burst",
-        ),
-        (
-            shipped("gp3"),
-            "iops = 3000\n",
-            "",
-            ":13: iops_kb without iops",
-        ),
-        (
-            shipped("gp3"),
-            "iops = 3000",
-            "tail_share = 0.1",
-            ":13: tail_share without tail_mean",
-        ),
-        (
-            shipped("pmem"),
-            "channels = 1",
-            "chanels = 1",
-            "unknown field `chanels`",
-        ),
-        (
-            MEASURED,
-            "0.5, 1.0]",
-            "0.5, 0.9]",
-            ":5: shares: use 0.0, rising",
-        ),
-        (
-            MEASURED,
-            "0.5, 1.0]",
-            "1.5, 1.0]",
-            ":5: shares = 1.5: use 0 to 1",
-        ),
-        (
-            MEASURED,
-            "[4.0, 64]",
-            "[4.0]",
-            ":7: depth: use one number for each of kb",
-        ),
-        (MEASURED, "50.5]", "50.5", "measured.toml:"),
-        (
-            MEASURED,
-            "30.0, 50.5",
-            "50.5, 30.0",
-            ":8: write_us: use 2 rows of 3 times",
-        ),
-        (
-            MEASURED,
-            "[10.0, 20.0",
-            "[20.0",
-            ":8: write_us: use 2 rows of 3 times",
-        ),
-        (
-            MEASURED,
-            "-0.25",
-            "-1.5",
-            ":9: autocorrelation = -1.5: use -0.99 to 0.99",
-        ),
-        (
-            MEASURED,
-            "[1, 1]",
-            "7",
-            ":7: depth: use numbers in brackets",
-        ),
-    ] {
+    for line in WRONG.lines().filter(|line| !line.is_empty()) {
+        let parts: Vec<String> = line.split(" ~ ").map(|p| p.replace("\\n", "\n")).collect();
+        let [name, from, to, says] = &parts[..] else {
+            panic!("four parts: {line}");
+        };
+        let text = match &name[..] {
+            "measured" => MEASURED,
+            name => shipped(name),
+        };
         assert!(text.contains(from), "{from}");
         let text = text.replacen(from, to, 1);
         let refused = ModelDevice::parse(&text, Path::new("measured.toml"));
