@@ -6,6 +6,7 @@
 //!
 //! What it must not know: threads, clocks, devices, and the policy of `crate::writer`.
 
+use crate::format::RECORD_HEADER_BYTES;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use measure::Nanos;
@@ -41,12 +42,74 @@ pub fn tries_to_lead(
     (willing || handed) && (!polls || unsealed())
 }
 
-/// Whether a log writer leads: there is redo, and it was posted or the redo is overdue.
+/// A foreground that waits for its batch, as it was when it began to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiter {
+    /// It wants its batch written: its commit is IMMEDIATE, and commits make the log writer write.
+    pub willing: bool,
+    /// Foregrounds wrote for themselves.
+    pub leads: bool,
+    /// The flush of its batch was deferred: it is to be had now.
+    pub late: bool,
+}
+
+impl Waiter {
+    /// Whether it posts the log writer when it begins. `first` says, and is only asked where that
+    /// decides, whether nobody asked for its open batch before.
+    #[inline]
+    pub fn posts(self, first: impl FnOnce() -> bool) -> bool {
+        !self.leads && (self.late || self.willing && first())
+    }
+
+    /// Whether it tries to take the baton: as in [`tries_to_lead`], where it leads at all; always
+    /// where it has to have its batch flushed itself.
+    #[inline]
+    pub fn tries_to_lead(self, handed: bool, polls: bool, unsealed: impl FnOnce() -> bool) -> bool {
+        self.leads && self.late
+            || tries_to_lead(self.willing && self.leads, handed, polls, unsealed)
+    }
+}
+
+/// Whether a deferred flush is wanted: somebody waits for a batch before `wanted` that is not
+/// durable, and that is one whose flush is deferred, or the batch `open` and nobody asked for a
+/// write of it. Where that was asked for (`hands_on`), it is written next, and what is deferred is
+/// flushed with it.
+#[inline]
+pub fn flush_is_wanted(
+    wanted: u64,
+    published: u64,
+    open: u64,
+    hands_on: impl FnOnce() -> bool,
+) -> bool {
+    wanted > published && (wanted <= open || !hands_on())
+}
+
+/// Whether a log writer leads: there is redo and it was posted, or redo is overdue, be it in the
+/// open batch or in batches whose flush is `deferred`.
 #[inline]
 #[must_use]
-pub const fn is_due(bytes: u32, posted: bool, overdue: bool) -> bool {
-    bytes > 0 && (posted || overdue)
+pub const fn is_due(bytes: u32, posted: bool, overdue: bool, deferred: bool) -> bool {
+    bytes > 0 && posted || overdue && (bytes > 0 || deferred)
 }
+
+/// Bytes of redo that a batch has at most, record headers included, where `depth` batches may be in
+/// flight: half of the log buffer or a third of it, and at least as much as the longest record.
+#[must_use]
+pub fn batch_bytes(geometry: &Geometry, ring_blocks: u64, depth: u32) -> u64 {
+    let longest = geometry.max_record(ring_blocks) + RECORD_HEADER_BYTES as u64;
+    let parts = (u64::from(depth) + 1).min(BATCH_PARTS);
+    (ring_blocks / parts * u64::from(geometry.payload())).max(longest)
+}
+
+/// Parts of the log buffer that batches have at most: two in flight keep a device busy
+/// (experiments/stream), and a third of the log buffer, a flush trigger, fits at every depth.
+const BATCH_PARTS: u64 = 3;
+
+/// Above this many sleepers the leader wakes half, and each of those wakes one more.
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
+pub const WAKE_ALONE: u32 = 32;
+#[cfg(any(feature = "loom", feature = "shuttle"))]
+pub const WAKE_ALONE: u32 = 1;
 
 /// Whether redo that has lain for this long is written by the trigger of time.
 #[inline]
@@ -142,8 +205,41 @@ mod tests {
         assert!(!tries_to_lead(false, false, true, never));
         assert!(tries_to_lead(true, false, true, || true));
         assert!(!tries_to_lead(true, true, true, || false));
-        assert!(is_due(1, true, false) && is_due(1, false, true));
-        assert!(!is_due(1, false, false) && !is_due(0, true, true));
+        assert!(is_due(1, true, false, false) && is_due(1, false, true, false));
+        assert!(!is_due(1, false, false, true) && !is_due(0, true, true, false));
+        assert!(is_due(0, false, true, true) && !is_due(0, true, false, true));
+    }
+
+    #[test]
+    fn a_waiter_leads_or_posts_and_not_both() {
+        let never = || unreachable!("it does not decide");
+        let of = |willing, leads, late| Waiter {
+            willing,
+            leads,
+            late,
+        };
+        assert!(of(true, false, false).posts(|| true) && !of(true, false, false).posts(|| false));
+        assert!(of(false, false, true).posts(never) && !of(false, true, true).posts(never));
+        assert!(!of(false, false, false).posts(never) && !of(true, true, false).posts(never));
+        assert!(of(false, true, true).tries_to_lead(false, true, never));
+        assert!(of(true, true, false).tries_to_lead(false, false, never));
+        assert!(!of(true, false, true).tries_to_lead(false, false, never));
+        assert!(
+            of(false, false, false).tries_to_lead(true, false, never),
+            "handed on"
+        );
+    }
+
+    #[test]
+    fn a_deferred_flush_is_wanted_by_who_waits_for_no_write() {
+        let never = || unreachable!("it does not decide");
+        assert!(!flush_is_wanted(7, 7, 9, never), "all of it is durable");
+        assert!(flush_is_wanted(8, 7, 9, never), "deferred");
+        assert!(
+            flush_is_wanted(10, 7, 9, || false),
+            "the open batch, not asked for"
+        );
+        assert!(!flush_is_wanted(10, 7, 9, || true), "written next");
     }
 
     #[test]

@@ -43,12 +43,6 @@ use deferral::Deferred;
 use std::sync::PoisonError;
 use std::sync::{Arc, OnceLock};
 
-/// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(any(feature = "loom", feature = "shuttle")))]
-const WAKE_ALONE: u32 = 32;
-#[cfg(any(feature = "loom", feature = "shuttle"))]
-const WAKE_ALONE: u32 = 1;
-
 const OPEN: u32 = 0;
 const POISONED: u32 = 1;
 const CLOSED: u32 = 2;
@@ -348,7 +342,7 @@ impl<H> SharedBaton<H> {
     #[inline]
     fn wake_batch(&self, batch: u64) {
         let slot = self.buffer.slot(batch);
-        let wakes = rules::wakes(slot.wake.sleepers(), WAKE_ALONE);
+        let wakes = rules::wakes(slot.wake.sleepers(), rules::WAKE_ALONE);
         if wakes.by_woken > 0 {
             if !self.rules.planted.has(Bug::LostChain) {
                 slot.chain.fetch_add(wakes.by_woken, Ordering::Release);
@@ -453,8 +447,8 @@ impl<H> SharedBaton<H> {
             }
             let (_, bytes) = self.buffer.open_batch();
             // The writer knows whether it is time to flush what it deferred.
-            let flush = self.flush_is_wanted() || overdue && self.is_deferred();
-            if flush || rules::is_due(bytes, seen != handled, overdue) {
+            let due = || rules::is_due(bytes, seen != handled, overdue, self.is_deferred());
+            if self.flush_is_wanted() || due() {
                 handled = seen;
                 overdue = false;
                 let Ok(holder) = self.baton() else { return };

@@ -4,12 +4,11 @@
 //! and redo finds no room where it would find none there.
 
 use redo::group::{Geometry, StreamBlock};
+use redo::rules;
 use redo::writer::Batch;
 
 /// Slots of batches, as many as the real log buffer has.
 const SLOTS: usize = 256;
-/// Parts of the ring that batches have at most, as in the real log buffer.
-const PARTS: u64 = 3;
 
 /// What threads share of a batch.
 #[derive(Clone, Debug, Default)]
@@ -55,13 +54,10 @@ pub(crate) struct Place {
 
 impl CountBuffer {
     pub(crate) fn new(geometry: Geometry, ring_blocks: u64, depth: u32) -> CountBuffer {
-        let payload = u64::from(geometry.payload());
-        let longest = geometry.max_record(ring_blocks) + u64::from(RECORD_HEADER_BYTES);
-        let part = ring_blocks / (u64::from(depth) + 1).min(PARTS) * payload;
         CountBuffer {
             geometry,
             ring_blocks,
-            batch_bytes: part.max(longest),
+            batch_bytes: rules::batch_bytes(&geometry, ring_blocks, depth),
             slots: vec![Slot::default(); SLOTS],
             open: 0,
             start: 0,

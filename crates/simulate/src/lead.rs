@@ -20,12 +20,10 @@ impl World<'_> {
     /// Somebody waits for redo whose flush is deferred.
     pub(crate) fn flush_is_wanted(&mut self) -> bool {
         let (open, bytes) = self.buffer.open_batch();
-        let wanted = self.lead.wanted;
-        let deferred = self.lead.deferred > 0;
+        let (wanted, published) = (self.lead.wanted, self.buffer.published());
         let asked = self.buffer.slot(open).asked;
-        deferred
-            && wanted > self.buffer.published()
-            && (wanted <= open || !rules::hands_on(bytes, || asked, open))
+        let hands_on = || rules::hands_on(bytes, || asked, open);
+        self.lead.deferred > 0 && rules::flush_is_wanted(wanted, published, open, hands_on)
     }
 
     /// The leader goes on.

@@ -3,9 +3,7 @@
 //!
 //! What decides is the code that runs live: [`redo::writer::Writer`], [`redo::rules`], the learner
 //! of adaptive log writers, the flush triggers. What is here is the world around it: sessions,
-//! processors, a log buffer that only counts, a device that only takes time. The wait of a session
-//! (`session`), the log writer's loop (`serve`), when a deferred flush is wanted (`lead`) and the
-//! room of a batch (`buffer`) are still repeated here from `redo`'s threads.
+//! processors, a log buffer that only counts, a device that only takes time.
 //!
 //! Invariants:
 //! - One setup and one seed give the same result, on every machine: random draws, logarithms and

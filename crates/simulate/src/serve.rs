@@ -25,8 +25,8 @@ impl World<'_> {
         let (_, bytes) = self.buffer.open_batch();
         let posted = self.serve.posts != self.serve.handled;
         let overdue = self.serve.overdue;
-        let flush = self.flush_is_wanted() || overdue && self.lead.deferred > 0;
-        if flush || rules::is_due(bytes, posted, overdue) {
+        let deferred = self.lead.deferred > 0;
+        if self.flush_is_wanted() || rules::is_due(bytes, posted, overdue, deferred) {
             if !self.lead.is_free() {
                 self.serve.for_baton = true;
                 return self.sleep();
@@ -62,7 +62,7 @@ impl World<'_> {
         let lain = Nanos(self.now - self.serve.looked);
         let due = rules::is_overdue(lain, self.setup.log.triggers.period);
         let (_, bytes) = self.buffer.open_batch();
-        if due && (bytes > 0 || self.lead.deferred > 0) {
+        if rules::is_due(bytes, false, due, self.lead.deferred > 0) {
             self.serve.overdue = true;
             self.wake_log_writer();
         } else {

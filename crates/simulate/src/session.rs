@@ -6,7 +6,8 @@ use crate::world::World;
 use measure::Nanos;
 use measure::record::WaitSum;
 use measure::workload::{CommitPost, CommitWait};
-use redo::{Commit, Stations, rules};
+use redo::rules::{self, Waiter};
+use redo::{Commit, Stations};
 
 /// Copies that take less than this are over at once: no log writer has to wait for them.
 const COPIED_AT_ONCE_NS: u64 = 1000;
@@ -123,13 +124,15 @@ impl World<'_> {
         let begun = slot.handed;
         self.look_at_gathering();
         self.lead.wanted = self.lead.wanted.max(batch + 1);
-        let leads = self.may_lead && self.way.inline;
-        let late = self.lead.deferred > batch;
+        let waiter = Waiter {
+            willing: immediate,
+            leads: self.may_lead && self.way.inline,
+            late: self.lead.deferred > batch,
+        };
         let of = &mut self.threads[thread as usize];
-        (of.begun, of.slept, of.late) = (begun, false, late);
-        (of.willing, of.leads) = (immediate, leads);
-        let asked = immediate && self.ask(batch);
-        if !leads && (asked || late) && self.post() {
+        (of.begun, of.slept, of.waiter) = (begun, false, waiter);
+        let first = immediate && self.ask(batch);
+        if waiter.posts(|| first) && self.post() {
             return self.go_on(thread, Step::Posted, wake);
         }
         self.look(thread);
@@ -158,9 +161,7 @@ impl World<'_> {
         let polls = self.way.polling;
         let open = self.buffer.open_batch().0;
         let handed = self.buffer.slot(of.batch).handed != of.begun;
-        let willing = of.willing && of.leads;
-        let tries = of.late && of.leads
-            || rules::tries_to_lead(willing, handed, polls, || open <= of.batch);
+        let tries = of.waiter.tries_to_lead(handed, polls, || open <= of.batch);
         if self.may_lead && tries && self.lead.is_free() {
             return self.begin_to_lead(thread);
         }

@@ -1,6 +1,7 @@
 //! What threads are doing: plain data of the sessions, of the log writer and of the leader.
 
 use crate::buffer::Place;
+use redo::rules::Waiter;
 use redo::writer::Batch;
 use std::collections::VecDeque;
 
@@ -38,12 +39,8 @@ pub(crate) struct Thread {
     pub(crate) begun: u64,
     /// It slept for its batch.
     pub(crate) slept: bool,
-    /// It wants its batch written.
-    pub(crate) willing: bool,
-    /// Foregrounds led when it began to wait.
-    pub(crate) leads: bool,
-    /// The flush of its batch was deferred when it began to wait.
-    pub(crate) late: bool,
+    /// How it began to wait.
+    pub(crate) waiter: Waiter,
     /// Records that it has yet to append.
     pub(crate) records: u32,
     /// When its transaction began, and its commit was asked for.

@@ -7,10 +7,6 @@ use crate::world::World;
 use measure::Nanos;
 use redo::rules;
 
-/// Above this many sleepers the leader wakes half, and each of those wakes one more: as many as
-/// `redo::turn` has.
-const WAKE_ALONE: u32 = 32;
-
 /// In the place of a batch: the log writer is to be woken.
 const LOG_WRITER: u64 = u64::MAX;
 
@@ -30,7 +26,7 @@ impl World<'_> {
         self.hand_off(thread);
         for batch in first..upto {
             let sleepers = self.buffer.slot(batch).sleepers.len() as u32;
-            let wakes = rules::wakes(sleepers, WAKE_ALONE);
+            let wakes = rules::wakes(sleepers, rules::WAKE_ALONE);
             self.buffer.slot(batch).chain += wakes.by_woken;
             self.leaves(thread, batch, wakes.by_leader.min(sleepers));
         }

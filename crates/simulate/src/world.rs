@@ -14,7 +14,8 @@ use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, Tim
 use measure::words::size;
 use measure::workload::CommitWait;
 use redo::LogWriter;
-use redo::writer::{CommitWay, Learner, LogFileSync, Writer};
+use redo::rules::Waiter;
+use redo::writer::{CommitWay, Learner, Writer};
 use std::collections::VecDeque;
 
 /// So many moments pass before it is asked whether to go on.
@@ -157,12 +158,8 @@ impl<'a> World<'a> {
         let mut chance = Chance::new(setup.seed);
         let usual = log.writer.usual_log_file_sync();
         let sync = log.log_file_sync.unwrap_or(usual);
-        let learns = inline.is_none() || sync == LogFileSync::Adaptive;
-        let learner = learns.then(|| Learner::new(inline, sync, setup.processors > 1));
-        let fixed = CommitWay {
-            inline: inline == Some(true),
-            polling: sync == LogFileSync::Polling,
-        };
+        let learner = Learner::needed(inline, sync, setup.processors > 1);
+        let fixed = CommitWay::fixed(inline, sync);
         let policy = log.policy.durable_writes(setup.device.has_durable_writes());
         let room = log.buffer_blocks * u64::from(log.geometry.payload());
         let thread = Thread {
@@ -170,9 +167,7 @@ impl<'a> World<'a> {
             batch: 0,
             begun: 0,
             slept: false,
-            willing: false,
-            leads: false,
-            late: false,
+            waiter: Waiter::default(),
             records: 0,
             began: 0,
             asked: 0,

@@ -26,6 +26,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
+use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence};
 use crate::wait::WaitWord;
 pub use batch::{Batch, Stations};
@@ -42,10 +43,6 @@ pub const BATCH_SLOTS: u64 = 4;
 /// Under shuttle as few as the deepest policy can do with.
 #[cfg(feature = "shuttle")]
 pub const BATCH_SLOTS: u64 = 16;
-
-/// Parts of the ring that batches have at most: two in flight keep a device busy
-/// (experiments/stream), and a third of the log buffer, a flush trigger, fits at every depth.
-const PARTS: u64 = 3;
 
 const DONE: u32 = u32::MAX;
 
@@ -125,13 +122,11 @@ impl LogBuffer {
     }
 
     /// With batches for one that is filled while others are in flight, `depth` of them at
-    /// most: half of the ring or a third of it, and at least as much as the longest record.
+    /// most.
     pub(crate) fn for_depth(mut self, depth: u32) -> LogBuffer {
-        let payload = u64::from(self.geometry.payload());
         let longest = self.geometry.max_record(self.ring_blocks) + RECORD_HEADER_BYTES as u64;
-        let part = self.ring_blocks / (u64::from(depth) + 1).min(PARTS) * payload;
         // Both are below 2^31, as offsets are.
-        self.batch_bytes = part.max(longest) as u32;
+        self.batch_bytes = rules::batch_bytes(&self.geometry, self.ring_blocks, depth) as u32;
         self.nearly_full = self.batch_bytes - longest as u32;
         self
     }

@@ -162,7 +162,7 @@ impl Life {
             return;
         }
         let overdue = !posted && env.rng.chance(1, 4);
-        if !rules::is_due(bytes, posted, overdue) {
+        if !rules::is_due(bytes, posted, overdue, false) {
             return;
         }
         let event = Event::Pending {

@@ -244,7 +244,7 @@ impl Host {
                 }
                 return false;
             }
-            if !rules::is_due(bytes, asked != between.handled, overdue) {
+            if !rules::is_due(bytes, asked != between.handled, overdue, false) {
                 return false;
             }
             if !self.writer.wants_pending() {

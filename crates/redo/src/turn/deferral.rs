@@ -72,12 +72,14 @@ impl<H> SharedBaton<H> {
         }
         fence(Ordering::SeqCst);
         let wanted = self.wanted();
-        if !self.is_deferred() || wanted <= self.buffer.published() {
+        if !self.is_deferred() {
             return false;
         }
+        let published = self.buffer.published();
         let (open, bytes) = self.buffer.open_batch();
         let asked = || self.buffer.slot(open).asked.load(Ordering::SeqCst);
-        wanted <= open || !rules::hands_on(bytes, asked, open)
+        let hands_on = || rules::hands_on(bytes, asked, open);
+        rules::flush_is_wanted(wanted, published, open, hands_on)
     }
 
     /// The batch behind the last that somebody waits for.

@@ -34,7 +34,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn of_a_herd_the_leader_wakes_half_and_leaves_the_rest_to_them() {
-    const HERD: u32 = WAKE_ALONE + 16;
+    const HERD: u32 = rules::WAKE_ALONE + 16;
     let turn = turn();
     let slot = turn.buffer.slot(0);
     let woken = AtomicU32::new(0);

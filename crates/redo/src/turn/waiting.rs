@@ -6,7 +6,7 @@
 use super::{LeadOutcome, SharedBaton};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
-use crate::rules;
+use crate::rules::Waiter;
 use crate::sync::{Ordering, fence, yield_now};
 use crate::triggers::Triggers;
 use crate::writer::{CommitWay, Learned, Learner, LogFileSync};
@@ -49,20 +49,20 @@ pub(crate) struct Rules {
 impl Rules {
     /// What learns how foregrounds wait and who writes for them; nothing where that is fixed.
     pub(crate) fn learner(&self) -> Option<Learner> {
-        let inline = match self.way {
-            Leadership::Either => None,
-            Leadership::Inline => Some(true),
-            Leadership::Dedicated | Leadership::Pipelined => Some(false),
-        };
-        let learns = inline.is_none() || self.log_file_sync == LogFileSync::Adaptive;
-        learns.then(|| Learner::new(inline, self.log_file_sync, self.may_poll))
+        Learner::needed(self.inline(), self.log_file_sync, self.may_poll)
     }
 
     /// How foregrounds wait and who writes for them where that is fixed.
     pub(crate) fn fixed(&self) -> CommitWay {
-        CommitWay {
-            inline: self.way == Leadership::Inline,
-            polling: self.log_file_sync == LogFileSync::Polling,
+        CommitWay::fixed(self.inline(), self.log_file_sync)
+    }
+
+    /// Whether foregrounds write for themselves; `None` where that is learned.
+    fn inline(&self) -> Option<bool> {
+        match self.way {
+            Leadership::Either => None,
+            Leadership::Inline => Some(true),
+            Leadership::Dedicated | Leadership::Pipelined => Some(false),
         }
     }
 }
@@ -149,22 +149,26 @@ impl<H> SharedBaton<H> {
         mut lead: impl FnMut(&mut H) -> LeadOutcome,
     ) -> Result<(), Error> {
         let word = &self.buffer.slot(batch).wake;
-        let willing = willing && self.rules.triggers.commit;
         // A hand-off from now on moves it.
         let begun = word.read();
         self.want(batch);
         // Who turned to the log writer does not lead unless it is handed the baton: others of its
         // batch may have turned to nobody, and are woken through the same word.
-        let leads = self.foregrounds_lead();
-        if leads {
-            let _ = willing && self.ask(batch);
-        } else if willing {
+        let mut waiter = Waiter {
+            willing: willing && self.rules.triggers.commit,
+            leads: self.foregrounds_lead(),
+            late: false,
+        };
+        if waiter.leads {
+            let _ = waiter.willing && self.ask(batch);
+        } else if waiter.willing {
             self.request(batch);
         }
         let mut slept = false;
         fence(Ordering::SeqCst);
-        let late = self.is_late(batch);
-        if late && !leads {
+        waiter.late = self.is_late(batch);
+        // It has asked for the write that it wants.
+        if waiter.posts(|| false) {
             self.post();
         }
         loop {
@@ -178,10 +182,7 @@ impl<H> SharedBaton<H> {
             self.check()?;
             let polls = self.polling.load(Ordering::Relaxed) != 0;
             if self.rules.way.may_lead()
-                && (late && leads
-                    || rules::tries_to_lead(willing && leads, seen != begun, polls, || {
-                        self.may_be_led(batch)
-                    }))
+                && waiter.tries_to_lead(seen != begun, polls, || self.may_be_led(batch))
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);

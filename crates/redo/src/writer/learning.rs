@@ -162,6 +162,13 @@ pub struct Learner {
 }
 
 impl Learner {
+    /// One where there is something to learn: who writes (`inline` is `None`), or how to wait.
+    #[must_use]
+    pub fn needed(inline: Option<bool>, sync: LogFileSync, may_poll: bool) -> Option<Learner> {
+        let learns = inline.is_none() || sync == LogFileSync::Adaptive;
+        learns.then(|| Learner::new(inline, sync, may_poll))
+    }
+
     /// Which ways are tried: of a log whose foregrounds write, or not, or may do either (`None`).
     /// Without `may_poll` nobody polls.
     #[must_use]

@@ -50,6 +50,16 @@ pub struct CommitWay {
 }
 
 impl CommitWay {
+    /// The way of a log that learns nothing: whether foregrounds write for themselves, and how they
+    /// wait.
+    #[must_use]
+    pub fn fixed(inline: Option<bool>, sync: LogFileSync) -> CommitWay {
+        CommitWay {
+            inline: inline == Some(true),
+            polling: sync == LogFileSync::Polling,
+        }
+    }
+
     /// Its name in results: `inline`, `polling` or `post-wait`.
     #[must_use]
     pub const fn name(self) -> &'static str {
