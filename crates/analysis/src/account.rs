@@ -7,6 +7,7 @@
 
 pub mod answer;
 mod bytes;
+pub mod calibration;
 pub mod columns;
 pub mod comparison;
 pub mod document;

@@ -10,6 +10,7 @@
 
 pub mod account;
 pub mod bytes;
+pub mod calibration;
 pub mod capacity;
 pub mod compare;
 pub mod envelope;

@@ -4,7 +4,7 @@
 use measure::workload::Workload;
 use redo::{Geometry, LogWriter, Policy, Triggers};
 use simulate::{
-    Costs, DeviceModel, LogSetup, MeasuredCell, ServiceModel, SimulationSetup, fit, run,
+    Costs, DeviceModel, FitEffort, LogSetup, MeasuredCell, ServiceModel, SimulationSetup, fit, run,
 };
 use std::collections::BTreeMap;
 
@@ -110,10 +110,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 setup: setup(name, 40_000_000)?,
                 per_s: mean(rounds, 0),
                 processor_ns: Some(mean(rounds, 3) * 1e3),
+                sync_p50_ns: None,
             })
         })
         .collect();
-    let found = fit(&chosen, (COSTS, &DeviceModel::Service(DISK)), 3)?;
+    let effort = FitEffort {
+        starts: 3,
+        steps: 200,
+    };
+    let found = fit(&chosen, (COSTS, &DeviceModel::Service(DISK)), effort)?;
     eprintln!("{found:#?}");
     println!(
         "device,cpus,sessions,record,mode,fitted,measured_per_s,simulated_per_s,off_pct,\

@@ -8,6 +8,7 @@ use crate::setup::{Costs, SimulationSetup};
 use crate::world::{SimulationStopped, run};
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
+use std::thread;
 
 /// A cell that was measured.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct MeasuredCell {
     pub per_s: f64,
     /// Processor time per commit, nanoseconds; `None` where it was not measured.
     pub processor_ns: Option<f64>,
+    /// Median of log file sync, nanoseconds; `None` where it was not measured.
+    pub sync_p50_ns: Option<f64>,
 }
 
 /// What was fitted.
@@ -32,19 +35,35 @@ pub struct Fit {
     pub error: f64,
 }
 
+/// How hard a fit looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FitEffort {
+    /// Beginnings beside the one that is given.
+    pub starts: u32,
+    /// Steps from each.
+    pub steps: u64,
+}
+
 /// Processor time weighs less than commits: the system counts it by samples.
 const PROCESSOR_WEIGHT: f64 = 0.3;
+/// So does the median: it follows from the commits, but for how sessions share them.
+const MEDIAN_WEIGHT: f64 = 0.3;
 /// A cost is at most so many times more or less than at the beginning.
 const FARTHEST: f64 = 20.0;
+/// Commits of a cell that are simulated for each guess, and those before that do not count, as a
+/// part of them.
+const COMMITS: u64 = 2000;
+const WARM_PART: f64 = 0.1;
 
-/// Fits to `cells`, beginning with `costs` and `device`, from so many other beginnings besides.
+/// Fits to `cells`, beginning with `costs` and `device`, and from other beginnings besides. Each
+/// beginning has a thread; the result does not depend on which of them ends first.
 ///
 /// # Errors
 /// A cell that cannot be simulated.
 pub fn fit(
     cells: &[MeasuredCell],
     (costs, device): (Costs, &DeviceModel),
-    starts: u32,
+    effort: FitEffort,
 ) -> Result<Fit, SimulationStopped> {
     let problem = Problem {
         cells,
@@ -52,40 +71,20 @@ pub fn fit(
         device,
     };
     // What cannot be simulated at all is reported before.
-    problem.error_at(&[0.0; DIMENSIONS])?;
-    let mut best: Option<(Vec<f64>, f64)> = None;
-    for start in 0..=starts {
-        let begin = |axis: usize| match start {
-            0 => 0.0,
-            n => {
-                if (n >> (axis % 4)) & 1 == 0 {
-                    0.5
-                } else {
-                    -0.5
-                }
-            }
-        };
-        let center: Vec<f64> = (0..DIMENSIONS).map(begin).collect();
-        let mut simplex = vec![center.clone()];
-        for axis in 0..DIMENSIONS {
-            let mut corner = center.clone();
-            corner[axis] += 0.6;
-            simplex.push(corner);
-        }
-        let solver = NelderMead::new(simplex).with_sd_tolerance(1e-4);
-        let solver = solver.expect("the tolerance is positive");
-        let executor = Executor::new(problem.clone(), solver);
-        let Ok(done) = executor.configure(|state| state.max_iters(200)).run() else {
-            continue;
-        };
-        let (Some(at), cost) = (done.state.best_param, done.state.best_cost) else {
-            continue;
-        };
-        if best.as_ref().is_none_or(|(_, least)| cost < *least) {
-            best = Some((at, cost));
-        }
-    }
-    let (at, error) = best.unwrap_or((vec![0.0; DIMENSIONS], f64::INFINITY));
+    let as_given = (vec![0.0; DIMENSIONS], problem.error_at(&[0.0; DIMENSIONS])?);
+    let found: Vec<(Vec<f64>, f64)> = thread::scope(|scope| {
+        let problem = &problem;
+        let searches: Vec<_> = (0..=effort.starts)
+            .map(|start| scope.spawn(move || problem.search(start, effort.steps)))
+            .collect();
+        let ended = searches.into_iter().filter_map(|search| search.join().ok());
+        ended.flatten().collect()
+    });
+    let better = |best: (Vec<f64>, f64), other: (Vec<f64>, f64)| match other.1 < best.1 {
+        true => other,
+        false => best,
+    };
+    let (at, error) = found.into_iter().fold(as_given, better);
     let (costs, device) = problem.at(&at);
     Ok(Fit {
         costs,
@@ -95,8 +94,8 @@ pub fn fit(
 }
 
 /// Logarithms of the factors of: work, turn, operation, waking, switching, idle, device,
-/// contention.
-const DIMENSIONS: usize = 8;
+/// contention, copying.
+const DIMENSIONS: usize = 9;
 
 #[derive(Clone)]
 struct Problem<'a> {
@@ -106,6 +105,27 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
+    /// The best that is found from a beginning; `None` where a guess cannot be simulated.
+    fn search(&self, start: u32, steps: u64) -> Option<(Vec<f64>, f64)> {
+        let begin = |axis: usize| match start {
+            0 => 0.0,
+            n if (n >> (axis % 4)) & 1 == 0 => 0.5,
+            _ => -0.5,
+        };
+        let center: Vec<f64> = (0..DIMENSIONS).map(begin).collect();
+        let mut simplex = vec![center.clone()];
+        for axis in 0..DIMENSIONS {
+            let mut corner = center.clone();
+            corner[axis] += 0.6;
+            simplex.push(corner);
+        }
+        let solver = NelderMead::new(simplex).with_sd_tolerance(1e-4).ok()?;
+        let executor = Executor::new(self.clone(), solver);
+        let done = executor.configure(|state| state.max_iters(steps)).run();
+        let state = done.ok()?.state;
+        Some((state.best_param?, state.best_cost))
+    }
+
     fn at(&self, factors: &[f64]) -> (Costs, DeviceModel) {
         let factor = |axis: usize| factors[axis].exp().clamp(1.0 / FARTHEST, FARTHEST);
         let times = |ns: u64, axis: usize| (ns as f64 * factor(axis)) as u64;
@@ -117,6 +137,7 @@ impl Problem<'_> {
             switch_ns: times(self.costs.switch_ns, 4),
             idle_ns: times(self.costs.idle_ns, 5),
             contention: self.costs.contention * factor(7),
+            copy_ns_per_kb: times(self.costs.copy_ns_per_kb, 8),
             ..self.costs
         };
         (costs, self.device.scaled(factor(6)))
@@ -125,22 +146,33 @@ impl Problem<'_> {
     fn error_at(&self, factors: &[f64]) -> Result<f64, SimulationStopped> {
         let (costs, device) = self.at(factors);
         let (mut sum, mut weights) = (0.0, 0.0);
+        let mut add = |simulated: f64, measured: f64, weight: f64| {
+            let off = (simulated / measured).ln();
+            sum += weight * off * off;
+            weights += weight;
+        };
         for cell in self.cells {
             let mut setup = cell.setup.clone();
             setup.costs = costs;
             if !setup.device.is_nothing() {
                 setup.device = device.clone();
             }
+            let lasts_ns = COMMITS as f64 / cell.per_s * 1e9;
+            setup.warmup_ns = (lasts_ns * WARM_PART) as u64;
+            // A guess that is far too slow does not have to be known exactly.
+            setup.time_ns = (lasts_ns * 4.0) as u64;
+            setup.commits = Some(COMMITS);
             let outcome = run(&setup)?;
-            let commits = outcome.recording.foreground().latency.count().max(1) as f64;
+            let of = outcome.recording.foreground();
             let seconds = outcome.recording.elapsed_ns() as f64 / 1e9;
-            let off = (commits / seconds / cell.per_s).ln();
-            sum += off * off;
-            weights += 1.0;
+            let commits = of.latency.count().max(1) as f64;
+            add(commits / seconds, cell.per_s, 1.0);
             if let Some(ns) = cell.processor_ns {
-                let off = (outcome.processor_ns_per_commit() / ns).ln();
-                sum += PROCESSOR_WEIGHT * off * off;
-                weights += PROCESSOR_WEIGHT;
+                add(outcome.processor_ns_per_commit(), ns, PROCESSOR_WEIGHT);
+            }
+            if let Some(ns) = cell.sync_p50_ns {
+                let median = of.sync.quantile_raw(0.5).max(1);
+                add(median as f64, ns, MEDIAN_WEIGHT);
             }
         }
         Ok((sum / weights).sqrt())

@@ -33,7 +33,7 @@ pub use device_model::{
     DeviceFront, DeviceModel, EmpiricalModel, FlashModel, LatencyTail, RateCap, RotationModel,
     ServiceModel,
 };
-pub use fit::{Fit, MeasuredCell, fit};
+pub use fit::{Fit, FitEffort, MeasuredCell, fit};
 pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
 pub use setup::{Costs, LogSetup, SimulationSetup};
 pub use world::{SimulationOutcome, SimulationStopped, run, run_while};

@@ -275,6 +275,7 @@ fn a_fit_finds_what_made_the_cells() {
         crate::MeasuredCell {
             per_s: rate(&done),
             processor_ns: Some(done.processor_ns_per_commit()),
+            sync_p50_ns: Some(done.recording.foreground().sync.quantile_raw(0.5) as f64),
             setup: of,
         }
     };
@@ -282,6 +283,10 @@ fn a_fit_finds_what_made_the_cells() {
     let mut begun = COSTS;
     begun.wake_ns = 4000;
     let slower = DeviceModel::Service(DISK).scaled(1.5);
-    let fit = crate::fit(&cells, (begun, &slower), 0).expect("fits");
+    let effort = crate::FitEffort {
+        starts: 0,
+        steps: 150,
+    };
+    let fit = crate::fit(&cells, (begun, &slower), effort).expect("fits");
     assert!(fit.error < 0.02, "{fit:?}");
 }

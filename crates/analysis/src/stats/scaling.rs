@@ -199,7 +199,7 @@ fn normal_equations(n: &[f64], x: &[f64], p: &[f64; 3]) -> ([[f64; 3]; 3], [f64;
 }
 
 /// Cramer's rule; `None` for a singular matrix.
-fn solve(m: [[f64; 3]; 3], v: [f64; 3]) -> Option<[f64; 3]> {
+pub(crate) fn solve(m: [[f64; 3]; 3], v: [f64; 3]) -> Option<[f64; 3]> {
     // Scaled by the diagonal, whose entries differ by many orders of magnitude.
     let unit = [0, 1, 2].map(|i| m[i][i].sqrt().max(1e-150));
     let m = [0, 1, 2].map(|i| [0, 1, 2].map(|j| m[i][j] / unit[i] / unit[j]));

@@ -11,6 +11,7 @@
 //! run means.
 
 pub mod begin;
+mod calibrate;
 pub mod conduct;
 pub mod console;
 mod drafts;
@@ -27,6 +28,7 @@ pub mod target;
 use ::measure::driver::DriverError;
 
 pub use self::measure::{load, row};
+pub use calibrate::{Calibrated, CalibrationPlan, KeepPredictions, USUAL_EFFORT, calibrate};
 pub use conduct::conduct;
 pub use console::Console;
 pub use ending::Stopped;

@@ -18,7 +18,9 @@ use ::measure::workload::Payload;
 use analysis::thresholds::Thresholds;
 use device::{Caps, NullDevice};
 use redo::{LogWriter, Policy};
-use simulate::{LogSetup, Model, SimulationOutcome, SimulationSetup, SimulationStopped};
+use simulate::{
+    Costs, DeviceModel, LogSetup, Model, SimulationOutcome, SimulationSetup, SimulationStopped,
+};
 use std::path::Path;
 
 /// What the models leave out.
@@ -28,6 +30,8 @@ const NOT_MODELLED: [&str; 4] = [
     "sessions that poll on one processor",
     "what a scheduler does with hundreds of threads",
 ];
+/// Bytes to which log writes are padded: the sector of most devices.
+const SEAL_BYTES: u32 = 4096;
 /// A value of the model is changed to so many times itself to see what it changes.
 const VARIED: f64 = 1.2;
 /// Virtual time of such a row at most, nanoseconds.
@@ -63,7 +67,7 @@ pub fn simulate_rows(
     // Nothing is stored of what cannot be simulated.
     let mut recordings = Vec::new();
     for spec in &plan.rows {
-        recordings.push(simulated(&setup(plan, spec, model)?, console)?.recording);
+        recordings.push(simulated(&setup_of(plan, spec, model)?, console)?.recording);
     }
     run.target.facts = TargetFacts::Simulated(facts(plan, model, calibrated, console)?);
     let mut writer = store.begin(&run.run_id)?;
@@ -162,19 +166,31 @@ fn check_log(log: &LogPlan) -> Result<(), Failure> {
     refuse(&refusals)
 }
 
+/// A log as it is simulated.
+#[derive(Clone, Copy)]
+pub(super) struct ModelLog<'a> {
+    pub(super) log: &'a LogPlan,
+    /// Bytes to which its writes are padded.
+    pub(super) seal_bytes: u32,
+}
+
 /// What is simulated of a row.
-fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<SimulationSetup, Failure> {
-    let log = &plan.log;
+pub(super) fn setup(
+    ModelLog { log, seal_bytes }: ModelLog<'_>,
+    spec: &Spec,
+    processors: u32,
+    mut costs: Costs,
+    device: &DeviceModel,
+) -> Result<SimulationSetup, Failure> {
     let caps = Caps {
-        physical_bytes: 4096,
+        physical_bytes: seal_bytes,
         ..NullDevice::PLAIN
     };
     let geometry = log.shape.geometry(&caps, Path::new("model"))?;
     let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
-    let mut costs = model.costs;
     costs.work_ns = costs.work_ns.saturating_add(spec.cpu_per_txn.0);
     Ok(SimulationSetup {
-        processors: model.processors,
+        processors,
         costs,
         log: LogSetup {
             writer: log.log_writer,
@@ -186,7 +202,7 @@ fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Simulatio
         },
         sessions: spec.jobs,
         workload: spec.workload.clone(),
-        device: model.device.clone(),
+        device: device.clone(),
         warmup_ns: spec.warmup.0,
         time_ns: match spec.commits {
             Some(_) => u64::MAX / 4,
@@ -197,6 +213,15 @@ fn setup(plan: &MeasurementPlan, spec: &Spec, model: &Model) -> Result<Simulatio
             .map(|each| each.saturating_mul(spec.jobs.into())),
         seed: spec.seed,
     })
+}
+
+/// A row of a plan on a model.
+fn setup_of(plan: &MeasurementPlan, spec: &Spec, of: &Model) -> Result<SimulationSetup, Failure> {
+    let log = ModelLog {
+        log: &plan.log,
+        seal_bytes: SEAL_BYTES,
+    };
+    setup(log, spec, of.processors, of.costs, &of.device)
 }
 
 fn simulated(setup: &SimulationSetup, console: &dyn Console) -> Result<SimulationOutcome, Failure> {
@@ -277,7 +302,7 @@ fn influence(
         return Ok(Vec::new());
     };
     let rate = |model: &Model| {
-        let mut of = setup(plan, spec, model)?;
+        let mut of = setup_of(plan, spec, model)?;
         of.warmup_ns = of.warmup_ns.min(VARIED_NS / 4);
         of.time_ns = of.time_ns.min(VARIED_NS);
         let recording = simulated(&of, console)?.recording;

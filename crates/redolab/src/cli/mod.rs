@@ -7,6 +7,7 @@
 //! be judged; 130 interrupted.
 
 mod background;
+mod calibrate;
 mod canary;
 mod check;
 mod collect;
@@ -121,8 +122,8 @@ Exit codes:
 const EXPERT: &str = "\
 archive archive_keep arrivals block_size bootstrap_seed burst cell columns commit_api \
 compressibility confidence connections cpu_per_txn curve cuts_bound data dbwr declare dedupe \
-ela_unit event events factor failover_delay flush_triggers force_same_device headroom huge_pages io \
-io_depth kind lock_memory log_buffer log_file_size log_file_sync log_groups log_write_warning \
+ela_unit event events factor failover_delay flush_triggers force_same_device headroom holdout_seed \
+huge_pages io io_depth kind lock_memory log_buffer log_file_size log_file_sync log_groups log_write_warning \
 log_writer log_writer_cpu max_unpacked members neighbour no_report nodes null on own_back_ends \
 rate records redo_rate resamples ring_size seed server_bin server_setting sizes store strict \
 stripe sync_method sync_under tags tbw think threads thresholds url wal warehouses warmup years";
@@ -177,6 +178,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Compute what another machine, device or load would do
     Simulate(Box<simulate::SimulateArgs>),
+    /// Make a model of a device and this machine, and judge it
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// Compare runs or evidence, or measure targets in rounds
     Compare(Box<compare::CompareArgs>),
     /// Load, check and drop the tables of `run --workload tproc-c`
@@ -245,6 +248,7 @@ pub fn run_command(
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
         Command::Simulate(args) => simulate::main(&args),
+        Command::Calibrate(args) => calibrate::main(&args),
         Command::Compare(args) => compare::main(&args, drivers),
         Command::Tprocc(args) => tproc_c::main(&args),
         Command::Probe(args) => probe::main(&args, drivers),
