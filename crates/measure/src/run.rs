@@ -30,7 +30,8 @@ pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
     DatabaseFacts, ImportedFacts, MemberFacts, ModelInfluence, ProbeRow, RedoCalibration,
-    RedoLogFacts, RingFacts, RingFactsKind, SimulatedFacts, StripeFacts, Target, TargetFacts,
+    RedoLogFacts, RingFacts, RingFactsKind, SimulatedFacts, SimulatedMember, StripeFacts, Target,
+    TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 pub use watched::{

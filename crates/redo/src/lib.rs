@@ -70,4 +70,6 @@ pub mod writer;
 #[cfg(not(feature = "internals"))]
 mod writer;
 
+#[cfg(all(feature = "internals", not(feature = "loom")))]
+pub use members::{CountedMembers, MemberOp};
 pub use public::*;

@@ -67,6 +67,7 @@ fn setup(name: &str, time_ns: u64) -> Option<SimulationSetup> {
         sessions: parts[2].parse().ok()?,
         workload,
         device: DeviceModel::Service(if parts[0] == "null" { nothing } else { DISK }),
+        members: None,
         warmup_ns: 20_000_000,
         time_ns,
         commits: None,

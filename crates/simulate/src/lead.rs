@@ -209,6 +209,9 @@ impl World<'_> {
             }
         };
         self.lead.in_flight.push((op, bytes));
+        if self.members.is_some() {
+            return self.submit_to_members(op, operation);
+        }
         let ends = self.device.ends(self.now, operation, &mut self.chance);
         if ends == self.now {
             // No device: the call returns at once.

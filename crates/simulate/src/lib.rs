@@ -12,7 +12,8 @@
 //! - A simulation ends: with its time, or with a [`SimulationStopped`] that says why it cannot go
 //!   on.
 //!
-//! What it leaves out: members, stripes, rings, failover, the archiver; database writers keep up.
+//! What it leaves out: members that fail or fall behind, stripes, rings, failover, the archiver;
+//! database writers keep up.
 
 mod agenda;
 mod buffer;
@@ -21,6 +22,7 @@ mod cores;
 mod device_model;
 mod fit;
 mod lead;
+mod members;
 mod model_file;
 mod serve;
 mod session;
@@ -34,8 +36,9 @@ pub use device_model::{
     ServiceModel,
 };
 pub use fit::{Fit, FitEffort, MeasuredCell, fit};
+pub use members::MemberCount;
 pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
-pub use setup::{Costs, LogSetup, SimulationSetup};
+pub use setup::{Costs, LogSetup, MemberDevices, SimulationSetup};
 pub use world::{SimulationOutcome, SimulationStopped, run, run_while};
 
 #[cfg(test)]

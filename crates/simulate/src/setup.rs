@@ -31,6 +31,19 @@ pub struct Costs {
     pub work_variation: f64,
 }
 
+impl SimulationSetup {
+    /// The devices, in the order of the members.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceModel> {
+        let others = self.members.iter().flat_map(|of| &of.others);
+        std::iter::once(&self.device).chain(others)
+    }
+
+    /// A completed write is durable, on every device.
+    pub(crate) fn has_durable_writes(&self) -> bool {
+        self.devices().all(DeviceModel::has_durable_writes)
+    }
+}
+
 /// The log and its log writer.
 #[derive(Clone, Debug)]
 pub struct LogSetup {
@@ -48,6 +61,15 @@ pub struct LogSetup {
     pub buffer_blocks: u64,
 }
 
+/// The devices of a log's members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberDevices {
+    /// The members behind the first.
+    pub others: Vec<DeviceModel>,
+    /// Members of a cell, which race; cells mirror each other.
+    pub cell: usize,
+}
+
 /// A row that is simulated.
 #[derive(Clone, Debug)]
 pub struct SimulationSetup {
@@ -61,8 +83,10 @@ pub struct SimulationSetup {
     pub sessions: u32,
     /// What each of their transactions appends and how it commits.
     pub workload: Workload,
-    /// The device below the log.
+    /// The device below the log; of a log with members the first of them.
     pub device: DeviceModel,
+    /// The other members, each of which holds all of the log, and how many are in a cell.
+    pub members: Option<MemberDevices>,
     /// Virtual time before anything counts, nanoseconds.
     pub warmup_ns: u64,
     /// Virtual time that counts, nanoseconds.

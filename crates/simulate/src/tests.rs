@@ -1,8 +1,8 @@
 //! Rows in virtual time against what their steps add up to, and against changes of the setup.
 
 use crate::{
-    Costs, DeviceModel, LogSetup, ServiceModel, SimulationOutcome, SimulationSetup,
-    SimulationStopped, run,
+    Costs, DeviceModel, LatencyTail, LogSetup, MemberDevices, ServiceModel, SimulationOutcome,
+    SimulationSetup, SimulationStopped, run,
 };
 use measure::workload::{CommitMode, Workload};
 use redo::{Geometry, LogFileSync, LogWriter, Policy, Triggers};
@@ -50,6 +50,7 @@ fn setup(writer: LogWriter, sessions: u32) -> SimulationSetup {
         sessions,
         workload: Workload::standard()[0].clone(),
         device: DeviceModel::Service(DISK),
+        members: None,
         warmup_ns: 10_000_000,
         time_ns: 200_000_000,
         commits: None,
@@ -261,6 +262,109 @@ fn commits_are_as_fast_as_each_shipped_device_lets_them() {
     let refused = run(&of).expect_err("too large").to_string();
     assert!(
         refused.contains("192.0 GiB does not fit into a device of 100.0 GiB"),
+        "{refused}"
+    );
+}
+
+/// A device whose writes take an exponentially distributed time with this mean, and are durable.
+fn memoryless(mean_ns: f64) -> DeviceModel {
+    DeviceModel::Service(ServiceModel {
+        flush_ns: None,
+        tail: LatencyTail {
+            share: 1.0,
+            mean_ns,
+        },
+        ..ServiceModel::NOTHING
+    })
+}
+
+/// One session on members alone: what its log writes take on average, nanoseconds, and which share
+/// of them the first member decided.
+fn on_members(devices: &[DeviceModel], cell: usize) -> (f64, f64) {
+    let mut of = setup(LogWriter::Inline, 1);
+    of.device = devices[0].clone();
+    of.members = Some(MemberDevices {
+        others: devices[1..].to_vec(),
+        cell,
+    });
+    // Longer than both: no member is behind when the next one begins.
+    of.costs.work_ns = 40_000_000;
+    (of.time_ns, of.commits) = (u64::MAX / 4, Some(20_000));
+    let done = run(&of).expect("simulated");
+    let decided: u64 = done.members.iter().map(|m| m.first).sum();
+    let log = done.recording.background.expect("a log writer");
+    let first = done.members[0].first as f64 / decided as f64;
+    (log.write.mean(), first)
+}
+
+/// Order statistics: the lesser of two exponential times has half the mean, the greater half as
+/// much again; of different means m and n the first is first in n of m + n.
+#[test]
+fn a_race_takes_the_first_of_its_members_and_a_mirror_the_last() {
+    let mean = 1_000_000.0;
+    let both = [memoryless(mean), memoryless(mean)];
+    let (race, first) = on_members(&both, 2);
+    assert!((race / mean - 0.5).abs() < 0.02, "{race}");
+    assert!((first - 0.5).abs() < 0.02, "{first}");
+    let (mirror, _) = on_members(&both, 1);
+    assert!((mirror / mean - 1.5).abs() < 0.03, "{mirror}");
+    let (race, first) = on_members(&[memoryless(mean), memoryless(3.0 * mean)], 2);
+    assert!((race / mean - 0.75).abs() < 0.02, "{race}");
+    assert!((first - 0.75).abs() < 0.02, "{first}");
+}
+
+/// Mirrored races: the greater of two lesser times, of four equal members.
+#[test]
+fn a_mirror_of_races_takes_the_slower_of_two_firsts() {
+    let mean = 1_000_000.0;
+    let four = [(); 4].map(|()| memoryless(mean));
+    let (taken, _) = on_members(&four, 2);
+    // The lesser of two has half the mean; of two such the greater has half as much again.
+    assert!((taken / mean - 0.75).abs() < 0.02, "{taken}");
+}
+
+/// Members that flush, one of them beside one whose writes are durable at once: all go on.
+#[test]
+fn members_with_caches_of_their_own_go_on() {
+    let cached = DeviceModel::Service(DISK);
+    let durable = DeviceModel::Service(ServiceModel {
+        flush_ns: None,
+        ..DISK
+    });
+    let alone = rate(&run(&setup(LogWriter::Auto, 8)).expect("simulated"));
+    for (others, cell) in [(cached.clone(), 1), (cached, 2), (durable, 2)] {
+        let mut of = setup(LogWriter::Auto, 8);
+        let others = vec![others];
+        of.members = Some(MemberDevices { others, cell });
+        let done = run(&of).expect("simulated");
+        assert!(rate(&done) > alone * 0.8, "{} of {alone}", rate(&done));
+        let log = done.recording.background.expect("a log writer");
+        let decided: u64 = done.members.iter().map(|m| m.first_durable).sum();
+        assert!(
+            decided.abs_diff(log.flushes) <= 1,
+            "{decided} {}",
+            log.flushes
+        );
+    }
+}
+
+#[test]
+fn a_mirror_whose_member_falls_behind_is_not_simulated() {
+    let mut of = setup(LogWriter::Lgwr, 8);
+    let slow = DeviceModel::Service(DISK).scaled(10_000.0);
+    let members = |cell, others: Vec<DeviceModel>| Some(MemberDevices { others, cell });
+    of.members = members(2, vec![slow.clone()]);
+    of.workload.redo_bytes = 100_000;
+    of.time_ns = 3_000_000_000;
+    let behind = run(&of).expect_err("it has no room");
+    assert!(
+        behind.to_string().contains("member 1 is behind"),
+        "{behind}"
+    );
+    of.members = members(3, vec![slow]);
+    let refused = run(&of).expect_err("two members are no cell of three");
+    assert!(
+        refused.to_string().contains("cells of equal size"),
         "{refused}"
     );
 }

@@ -8,6 +8,7 @@ use crate::buffer::CountBuffer;
 use crate::chance::Chance;
 use crate::cores::Cores;
 use crate::device_model::Device;
+use crate::members::{MemberCount, Members};
 use crate::setup::SimulationSetup;
 use crate::state::{Lead, Serve, Step, Thread};
 use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
@@ -48,6 +49,8 @@ pub struct SimulationOutcome {
     pub recording: Recording,
     /// Time of all processors in use, the warm-up not included, nanoseconds.
     pub processors_ns: u64,
+    /// What each member did; empty of a log without.
+    pub members: Vec<MemberCount>,
 }
 
 impl SimulationOutcome {
@@ -67,6 +70,7 @@ pub(crate) struct World<'a> {
     pub(crate) cores: Cores,
     pub(crate) chance: Chance,
     pub(crate) device: Device,
+    pub(crate) members: Option<Members>,
     pub(crate) buffer: CountBuffer,
     pub(crate) writer: Writer,
     pub(crate) learner: Option<Learner>,
@@ -156,11 +160,12 @@ impl<'a> World<'a> {
         };
         let log_bytes = check(setup)?;
         let mut chance = Chance::new(setup.seed);
+        let members = Members::of(setup, log_bytes, &mut chance)?;
         let usual = log.writer.usual_log_file_sync();
         let sync = log.log_file_sync.unwrap_or(usual);
         let learner = Learner::needed(inline, sync, setup.processors > 1);
         let fixed = CommitWay::fixed(inline, sync);
-        let policy = log.policy.durable_writes(setup.device.has_durable_writes());
+        let policy = log.policy.durable_writes(setup.has_durable_writes());
         let room = log.buffer_blocks * u64::from(log.geometry.payload());
         let thread = Thread {
             step: Step::Append,
@@ -178,6 +183,7 @@ impl<'a> World<'a> {
             now: 0,
             agenda: Agenda::default(),
             cores: Cores::new(setup.processors, setup.costs),
+            members,
             device: Device::new(&setup.device, log_bytes, &mut chance),
             chance,
             buffer: CountBuffer::new(log.geometry, log.buffer_blocks, policy.depth),
@@ -225,11 +231,15 @@ impl<'a> World<'a> {
     ) -> Result<(), SimulationStopped> {
         let most = commits.unwrap_or(u64::MAX);
         for moments in 0_u64.. {
-            if moments % ASKED_EVERY == 0 && !goes_on() {
-                return Err(SimulationStopped::Interrupted);
+            if moments % ASKED_EVERY == 0 {
+                if !goes_on() {
+                    return Err(SimulationStopped::Interrupted);
+                }
+                self.left_behind().map_or(Ok(()), Err)?;
             }
             let Some((at, moment)) = self.agenda.next() else {
-                return Err(SimulationStopped::Deadlock { at_ns: self.now });
+                let deadlock = SimulationStopped::Deadlock { at_ns: self.now };
+                return Err(self.left_behind().unwrap_or(deadlock));
             };
             if at == u64::MAX {
                 return Err(SimulationStopped::EndOfTime);
@@ -247,6 +257,7 @@ impl<'a> World<'a> {
         match moment {
             Moment::Ran(thread) => self.ran(thread),
             Moment::Ended(op) => self.ended(op),
+            Moment::MemberEnded(member, id) => self.member_ended(member, id),
             Moment::Found(thread) => self.finds(thread),
             Moment::GatherUp => self.look_at_gathering(),
             Moment::Period => self.period(),
@@ -319,6 +330,9 @@ impl<'a> World<'a> {
         self.space_waits = WaitSum::default();
         self.cores.used_ns = 0;
         self.cores.queued = (0, 0);
+        if let Some(members) = &mut self.members {
+            members.counts.fill(MemberCount::default());
+        }
     }
 
     fn finish(mut self, warm: u64) -> SimulationOutcome {
@@ -350,6 +364,7 @@ impl<'a> World<'a> {
         SimulationOutcome {
             recording,
             processors_ns: self.cores.used_ns,
+            members: self.members.map(|of| of.counts).unwrap_or_default(),
         }
     }
 }

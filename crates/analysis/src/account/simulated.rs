@@ -1,7 +1,7 @@
 //! What a simulation rests on: the model, its error, what moves the answer most, what is left out.
 
 use super::{AccountColumn, AccountTable, Body, Section, Shown, figure, label};
-use measure::run::{ModelInfluence, Run, SimulatedFacts, TargetFacts};
+use measure::run::{ModelInfluence, Run, SimulatedFacts, SimulatedMember, TargetFacts};
 
 /// A change that is less than this, percent, is none.
 const NO_INFLUENCE_PCT: f64 = 1.0;
@@ -14,6 +14,7 @@ pub fn simulated(run: &Run) -> Option<Section> {
     };
     let mut body = vec![Body::Facts(basis(of))];
     body.extend(influence(of).map(Body::Table));
+    body.extend(members(of).map(Body::Table));
     Some(Section {
         id: "model".into(),
         title: "The model".to_owned(),
@@ -69,6 +70,19 @@ fn basis(of: &SimulatedFacts) -> Vec<(String, Shown)> {
     .filter(|(_, words)| !words.is_empty())
     .map(|(name, words)| (name.to_owned(), Shown::Text(words)))
     .collect()
+}
+
+fn members(of: &SimulatedFacts) -> Option<AccountTable> {
+    let all: u64 = of.members.iter().filter_map(|member| member.first).sum();
+    let columns: [AccountColumn<'_, &SimulatedMember>; 3] = [
+        (label("Member"), &|of| Shown::text(&of.device)),
+        (figure("Cell", ""), &|of| Shown::Count(of.cell)),
+        (figure("First of log writes", ""), &|of| {
+            let first = of.first.map(|n| n as f64 / all.max(1) as f64);
+            first.map(|share| Shown::Share(share * 100.0)).into()
+        }),
+    ];
+    AccountTable::of(&of.members, &columns)
 }
 
 fn influence(of: &SimulatedFacts) -> Option<AccountTable> {

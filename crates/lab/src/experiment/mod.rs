@@ -36,7 +36,7 @@ pub use explain::conduct_explained;
 pub use guard::limits;
 pub use plan::{ExperimentPlan, ExplainPlan, RoundsPlan, fits, ladder, quantities};
 pub use rounds::conduct_rounds;
-pub use simulated::simulate_rows;
+pub use simulated::{WhatIf, simulate_rows};
 pub use target::background;
 
 /// What stops an experiment before its end.

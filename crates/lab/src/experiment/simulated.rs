@@ -12,23 +12,25 @@ use super::plan::{LogPlan, MeasurementPlan};
 use super::row::{Spec, stored_name};
 use super::{Failure, Stopped};
 use crate::store::Store;
-use ::measure::run::{ModelInfluence, Origin, Run, SimulatedFacts, TargetFacts};
+use ::measure::run::{ModelInfluence, Origin, Run, SimulatedFacts, SimulatedMember, TargetFacts};
 use ::measure::words;
 use ::measure::workload::Payload;
 use analysis::thresholds::Thresholds;
 use device::{Caps, NullDevice};
 use redo::{LogWriter, Policy};
 use simulate::{
-    Costs, DeviceModel, LogSetup, Model, SimulationOutcome, SimulationSetup, SimulationStopped,
+    Costs, DeviceModel, LogSetup, MemberCount, MemberDevices, Model, SimulationOutcome,
+    SimulationSetup, SimulationStopped,
 };
 use std::path::Path;
 
 /// What the models leave out.
-const NOT_MODELLED: [&str; 4] = [
+const NOT_MODELLED: [&str; 5] = [
     "other work on the machine and on the device",
     "database writers that fall behind",
     "sessions that poll on one processor",
     "what a scheduler does with hundreds of threads",
+    "threads of members",
 ];
 /// Bytes to which log writes are padded: the sector of most devices.
 const SEAL_BYTES: u32 = 4096;
@@ -37,26 +39,90 @@ const VARIED: f64 = 1.2;
 /// Virtual time of such a row at most, nanoseconds.
 const VARIED_NS: u64 = 200_000_000;
 
-/// Simulates the rows of `plan` on `model`, which was read from `path`, with as many `processors`
-/// as it has where that is `None`, and stores the run.
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct WhatIf<'a> {
+    /// The machine, and the device of the log or of its first member.
+    pub model: Model,
+    /// The file that it was read from.
+    pub path: &'a Path,
+    /// Processors in the place of its own.
+    pub processors: Option<u32>,
+    /// Every member by its name and device, and how many are in a cell; none of a log in one place.
+    pub members: Vec<(String, DeviceModel)>,
+    /// Members of a cell.
+    pub cell: usize,
+}
+
+impl WhatIf<'_> {
+    fn devices(&self) -> Option<MemberDevices> {
+        let others = self
+            .members
+            .get(1..)?
+            .iter()
+            .map(|(_, device)| device.clone());
+        Some(MemberDevices {
+            others: others.collect(),
+            cell: self.cell,
+        })
+    }
+
+    /// What of the rows the model was not fitted to, in words, each once.
+    fn extrapolated(&self, plan: &MeasurementPlan, calibrated: u32) -> Vec<String> {
+        let model = &self.model;
+        let mut out: Vec<String> = model.basis.other_device.iter().cloned().collect();
+        if !self.members.is_empty() {
+            let count = words::plural(self.members.len() as u64, "member");
+            out.push(format!("{count} (the model is of one device)"));
+        }
+        if model.processors != calibrated {
+            let has = words::plural(model.processors.into(), "processor");
+            out.push(format!("{has} (the model is of {calibrated})"));
+        }
+        for spec in &plan.rows {
+            let (jobs, redo) = (spec.jobs, spec.workload.redo_bytes);
+            let of_jobs = outside(&words::plural(jobs.into(), "job"), jobs, model.basis.jobs);
+            let size = format!("{} of redo per commit", words::size(redo.into()));
+            out.extend(of_jobs);
+            out.extend(outside(&size, redo, model.basis.redo_bytes));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        out.retain(|words| seen.insert(words.clone()));
+        out
+    }
+
+    /// The members, and what they did.
+    fn facts(&self, counts: &[MemberCount]) -> Vec<SimulatedMember> {
+        let all = self.members.iter().zip(counts).enumerate();
+        let of = all.map(|(at, ((name, _), count))| SimulatedMember {
+            device: name.clone(),
+            cell: (at / self.cell.max(1)) as u64,
+            first: (self.cell > 1 && at < self.cell).then_some(count.first_durable),
+        });
+        of.collect()
+    }
+}
+
+/// Simulates the rows of `plan`, and stores the run.
 ///
 /// # Errors
 /// What cannot be simulated, by the name of its option.
 pub fn simulate_rows(
     plan: &MeasurementPlan,
-    (model, path): (&Model, &Path),
-    processors: Option<u32>,
+    what_if: &WhatIf<'_>,
     console: &dyn Console,
     store: &Store,
 ) -> Result<Run, Stopped> {
     check_plan(plan)?;
     plan.rows.iter().try_for_each(check_row)?;
     check_log(&plan.log)?;
-    let calibrated = model.processors;
-    let model = &Model {
-        processors: processors.unwrap_or(calibrated),
-        ..model.clone()
-    };
+    let calibrated = what_if.model.processors;
+    let mut what_if = what_if.clone();
+    what_if.model.processors = what_if.processors.unwrap_or(calibrated);
+    if let Some((_, device)) = what_if.members.first() {
+        what_if.model.device = device.clone();
+    }
+    let (what_if, path) = (&what_if, what_if.path);
     let thresholds = Thresholds::parse(&plan.judgement.thresholds)
         .map_err(|error| Failure::Unusable(format!("--thresholds: {error}")))?;
     let mut run = new_run(path, "model", Default::default(), &plan.command);
@@ -65,11 +131,16 @@ pub fn simulate_rows(
     run.need = plan.judgement.need.clone();
     run.notes = plan.notes.clone();
     // Nothing is stored of what cannot be simulated.
-    let mut recordings = Vec::new();
+    let (mut recordings, mut members) = (Vec::new(), Vec::new());
     for spec in &plan.rows {
-        recordings.push(simulated(&setup_of(plan, spec, model)?, console)?.recording);
+        let outcome = simulated(&setup_of(plan, spec, what_if)?, console)?;
+        recordings.push(outcome.recording);
+        members = what_if.facts(&outcome.members);
     }
-    run.target.facts = TargetFacts::Simulated(facts(plan, model, calibrated, console)?);
+    run.target.facts = TargetFacts::Simulated(SimulatedFacts {
+        members,
+        ..facts(plan, what_if, calibrated, console)?
+    });
     let mut writer = store.begin(&run.run_id)?;
     for (number, (spec, recording)) in (1..).zip(plan.rows.iter().zip(recordings)) {
         let stored = writer.recording(&stored_name(number, spec), &recording);
@@ -203,6 +274,7 @@ pub(super) fn setup(
         sessions: spec.jobs,
         workload: spec.workload.clone(),
         device: device.clone(),
+        members: None,
         warmup_ns: spec.warmup.0,
         time_ns: match spec.commits {
             Some(_) => u64::MAX / 4,
@@ -215,13 +287,21 @@ pub(super) fn setup(
     })
 }
 
-/// A row of a plan on a model.
-fn setup_of(plan: &MeasurementPlan, spec: &Spec, of: &Model) -> Result<SimulationSetup, Failure> {
+/// A row of a plan.
+fn setup_of(
+    plan: &MeasurementPlan,
+    spec: &Spec,
+    what_if: &WhatIf<'_>,
+) -> Result<SimulationSetup, Failure> {
     let log = ModelLog {
         log: &plan.log,
         seal_bytes: SEAL_BYTES,
     };
-    setup(log, spec, of.processors, of.costs, &of.device)
+    let of = &what_if.model;
+    Ok(SimulationSetup {
+        members: what_if.devices(),
+        ..setup(log, spec, of.processors, of.costs, &of.device)?
+    })
 }
 
 fn simulated(setup: &SimulationSetup, console: &dyn Console) -> Result<SimulationOutcome, Failure> {
@@ -249,32 +329,13 @@ fn outside(what: &str, value: u32, fitted: Option<[u32; 2]>) -> Option<String> {
     ))
 }
 
-/// What of the rows the model was not fitted to, in words, each once.
-fn extrapolated(plan: &MeasurementPlan, model: &Model, calibrated: u32) -> Vec<String> {
-    let mut out: Vec<String> = model.basis.other_device.iter().cloned().collect();
-    if model.processors != calibrated {
-        let has = words::plural(model.processors.into(), "processor");
-        out.push(format!("{has} (the model is of {calibrated})"));
-    }
-    for spec in &plan.rows {
-        let (jobs, redo) = (spec.jobs, spec.workload.redo_bytes);
-        let of_jobs = outside(&words::plural(jobs.into(), "job"), jobs, model.basis.jobs);
-        let size = format!("{} of redo per commit", words::size(redo.into()));
-        out.extend(of_jobs);
-        out.extend(outside(&size, redo, model.basis.redo_bytes));
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    out.retain(|words| seen.insert(words.clone()));
-    out
-}
-
 fn facts(
     plan: &MeasurementPlan,
-    model: &Model,
+    what_if: &WhatIf<'_>,
     calibrated: u32,
     console: &dyn Console,
 ) -> Result<SimulatedFacts, Failure> {
-    let log = &plan.log;
+    let (log, model) = (&plan.log, &what_if.model);
     Ok(SimulatedFacts {
         model: model.name.clone(),
         basis: model.basis.source.clone(),
@@ -286,29 +347,35 @@ fn facts(
         flush_triggers: log.triggers.to_string(),
         log_bytes: u64::from(log.shape.groups).saturating_mul(log.shape.file_bytes),
         log_buffer_bytes: log.buffer_bytes as u64,
-        influence: influence(plan, model, console)?,
-        extrapolated: extrapolated(plan, model, calibrated),
+        influence: influence(plan, what_if, console)?,
+        extrapolated: what_if.extrapolated(plan, calibrated),
         not_modelled: NOT_MODELLED.map(str::to_owned).to_vec(),
+        members: Vec::new(),
     })
 }
 
 /// What a fifth more of each value changes at the last row, most first.
 fn influence(
     plan: &MeasurementPlan,
-    model: &Model,
+    what_if: &WhatIf<'_>,
     console: &dyn Console,
 ) -> Result<Vec<ModelInfluence>, Failure> {
     let Some(spec) = plan.rows.last() else {
         return Ok(Vec::new());
     };
     let rate = |model: &Model| {
-        let mut of = setup_of(plan, spec, model)?;
+        let what_if = WhatIf {
+            model: model.clone(),
+            ..what_if.clone()
+        };
+        let mut of = setup_of(plan, spec, &what_if)?;
         of.warmup_ns = of.warmup_ns.min(VARIED_NS / 4);
         of.time_ns = of.time_ns.min(VARIED_NS);
         let recording = simulated(&of, console)?.recording;
         let commits = recording.foreground().latency.count() as f64;
         Ok::<f64, Failure>(commits / (recording.elapsed_ns().max(1) as f64))
     };
+    let model = &what_if.model;
     let usual = rate(model)?;
     let mut out = Vec::new();
     for (value, changed) in model.varied(VARIED) {

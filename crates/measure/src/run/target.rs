@@ -96,6 +96,21 @@ pub struct SimulatedFacts {
     pub extrapolated: Vec<String>,
     /// What the model leaves out, in words.
     pub not_modelled: Vec<String>,
+    /// The members of the log, and what each of them decided in the last row; none of a log in one
+    /// place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<SimulatedMember>,
+}
+
+/// A member of a log in virtual time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimulatedMember {
+    /// The name of its device.
+    pub device: String,
+    /// Its cell, from 0: cells mirror each other, the members of a cell race.
+    pub cell: u64,
+    /// Log writes that it was the first to have durably; `None` outside of the first race.
+    pub first: Option<u64>,
 }
 
 /// What a value of a model changes.

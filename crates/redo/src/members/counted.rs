@@ -89,7 +89,9 @@ impl CountedMembers {
                     number: self.returned,
                     bytes: 0,
                 };
-                self.lanes.iter_mut().for_each(|lane| lane.want(covers.number));
+                self.lanes
+                    .iter_mut()
+                    .for_each(|lane| lane.want(covers.number));
                 (covers, 0, true)
             }
         };
@@ -136,9 +138,18 @@ impl CountedMembers {
         };
         let lanes = self.lanes.iter().enumerate().map(progress);
         let of = |pending: &Pending| {
-            winner(self.table, lanes.clone(), (pending.flush, pending.upto.number), false)
+            winner(
+                self.table,
+                lanes.clone(),
+                (pending.flush, pending.upto.number),
+                false,
+            )
         };
-        let found = self.pending.iter().enumerate().find_map(|(at, p)| Some((at, of(p)?)));
+        let found = self
+            .pending
+            .iter()
+            .enumerate()
+            .find_map(|(at, p)| Some((at, of(p)?)));
         let (at, member) = found?;
         let pending = self.pending.remove(at);
         if !pending.flush {

@@ -13,6 +13,7 @@
 
 use super::errands::{LOOK, is_late};
 use super::lane::{Abilities, FLUSH, LaneState, LaneStatus, Number, Upto};
+use super::queue::LaneProgress;
 use crate::planted::{Bug, Planted};
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};
@@ -23,9 +24,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 const EIO: i32 = 5;
-/// Writes that a member of a race has in flight at most. The member that was second is still at the
-/// write before when the next one comes: with one in flight it would not take part.
-const RACE_DEPTH: usize = 4;
 /// A flush that takes less follows its write before the log writer is woken.
 const FAST_FLUSH: Duration = Duration::from_micros(50);
 
@@ -85,13 +83,12 @@ impl Lane {
     ) -> Result<Lane, DeviceError> {
         let caps = device.caps();
         let can = Abilities {
-            depth: if races { RACE_DEPTH } else { 1 },
-            max_io_bytes: caps.max_io_bytes.into(),
             durable_writes: caps.durable_writes,
             flushes_early: planted.has(Bug::FlushOfTheFirst),
+            ..Abilities::of_a_cell(races, caps.max_io_bytes.into())
         };
         let lane = LaneState::new(bytes, can)?;
-        let region = Arc::clone(lane.region());
+        let region = Arc::clone(lane.region().expect("memory of its own"));
         let shared = Arc::new(Shared {
             state: Mutex::new(Driven {
                 lane,
@@ -191,6 +188,16 @@ impl Lane {
     /// All writes up to here are durable.
     pub(super) fn durable(&self) -> Upto {
         self.status.durable
+    }
+
+    /// How far it is.
+    pub(super) fn progress_so_far(&self) -> LaneProgress {
+        LaneProgress {
+            member: self.member,
+            complete: self.status.complete.number,
+            durable: self.status.durable.number,
+            failed: self.status.failed,
+        }
     }
 
     /// It moves when this does.

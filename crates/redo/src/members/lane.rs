@@ -34,7 +34,9 @@ pub(super) struct Upto {
 
 /// Memory of its own that a member writes from: a ring.
 struct Memory {
-    region: Arc<Region>,
+    /// `None` where only counts are kept.
+    region: Option<Arc<Region>>,
+    len: u64,
     head: u64,
     tail: u64,
     /// Bytes of each write, oldest first, and whether it has returned.
@@ -42,20 +44,21 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(len: usize) -> Result<Memory, DeviceError> {
-        Ok(Memory {
-            region: Arc::new(Region::new(len)?),
+    fn new(len: u64, region: Option<Arc<Region>>) -> Memory {
+        Memory {
+            region,
+            len,
             head: 0,
             tail: 0,
             taken: VecDeque::new(),
-        })
+        }
     }
 
     /// Room for `len` bytes, by the place at which it begins; `None` where what is still written
     /// leaves less.
     fn take(&mut self, number: Number, len: usize) -> Option<u64> {
-        let (ring, len) = (self.region.len() as u64, len as u64);
-        if self.head + len - self.tail > ring {
+        let len = len as u64;
+        if self.head + len - self.tail > self.len {
             return None;
         }
         let from = self.head;
@@ -66,9 +69,8 @@ impl Memory {
 
     /// The memory from this place on.
     fn pieces(&self, from: u64, len: u64) -> [Piece; 2] {
-        let ring = self.region.len() as u64;
-        let at = from % ring;
-        let first = len.min(ring - at);
+        let at = from % self.len;
+        let first = len.min(self.len - at);
         let piece = |at: u64, len: u64| Piece {
             at: at as usize,
             len: len as usize,
@@ -109,6 +111,10 @@ struct Carried {
     bytes: u64,
 }
 
+/// Writes that a member of a race has in flight at most. The member that was second is still at the
+/// write before when the next one comes: with one in flight it would not take part.
+const RACE_DEPTH: usize = 4;
+
 /// What a member can do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Abilities {
@@ -120,6 +126,19 @@ pub(super) struct Abilities {
     pub(super) durable_writes: bool,
     /// A planted bug: flushes do not wait for this member's writes.
     pub(super) flushes_early: bool,
+}
+
+impl Abilities {
+    /// Of a device that flushes; `races` says that others of its cell may complete a write before
+    /// it does.
+    pub(super) const fn of_a_cell(races: bool, max_io_bytes: u64) -> Abilities {
+        Abilities {
+            depth: if races { RACE_DEPTH } else { 1 },
+            max_io_bytes,
+            durable_writes: false,
+            flushes_early: false,
+        }
+    }
 }
 
 /// How a member is, for those who ask without its lock.
@@ -163,9 +182,21 @@ pub(super) struct LaneState {
 
 impl LaneState {
     pub(super) fn new(bytes: usize, can: Abilities) -> Result<LaneState, DeviceError> {
-        Ok(LaneState {
+        let region = Arc::new(Region::new(bytes)?);
+        let bytes = region.len() as u64;
+        Ok(LaneState::with(Memory::new(bytes, Some(region)), can))
+    }
+
+    /// One that keeps counts and no bytes.
+    #[cfg(feature = "internals")]
+    pub(super) fn counted(bytes: u64, can: Abilities) -> LaneState {
+        LaneState::with(Memory::new(bytes, None), can)
+    }
+
+    fn with(memory: Memory, can: Abilities) -> LaneState {
+        LaneState {
             can,
-            memory: Memory::new(bytes)?,
+            memory,
             given: VecDeque::new(),
             held: VecDeque::new(),
             carried: Vec::new(),
@@ -177,7 +208,7 @@ impl LaneState {
             in_flight: 0,
             failed: false,
             on_hold: false,
-        })
+        }
     }
 
     /// It is given what comes behind `upto`; what lies before it has in another way.
@@ -191,8 +222,9 @@ impl LaneState {
         self.on_hold = on_hold;
     }
 
-    pub(super) fn region(&self) -> &Arc<Region> {
-        &self.memory.region
+    /// Its memory; `None` where only counts are kept.
+    pub(super) fn region(&self) -> Option<&Arc<Region>> {
+        self.memory.region.as_ref()
     }
 
     /// Gives it a write of the bytes that `copy` writes into the region at the pieces. Where there
@@ -211,7 +243,9 @@ impl LaneState {
             return;
         };
         let len = len as u64;
-        copy(&self.memory.region, self.memory.pieces(from, len));
+        if let Some(region) = &self.memory.region {
+            copy(region, self.memory.pieces(from, len));
+        }
         self.last = upto;
         self.given.push_back(Given {
             upto,

@@ -21,6 +21,8 @@
 mod assemble;
 mod carrier;
 mod contest;
+#[cfg(feature = "internals")]
+mod counted;
 mod driver;
 mod errands;
 mod giving_up;
@@ -35,6 +37,9 @@ pub(crate) mod ring;
 use contest::{CellStats, MemberStats, nanos};
 
 pub(crate) use assemble::{Assembled, Assembly, CopyTo, newest};
+#[cfg(feature = "internals")]
+pub use counted::{CountedMembers, MemberOp};
+
 pub(crate) use carrier::{MemberCarrier, MemberClock, OPENING};
 pub(crate) use errands::{Errands, is_late};
 pub(crate) use queue::MembersQueue;

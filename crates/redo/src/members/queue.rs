@@ -9,7 +9,7 @@ use super::contest::Contest;
 use super::driver::Lane;
 use super::lane::{Number, Upto};
 use super::patience::Patience;
-use super::{Marked, Members, Standing};
+use super::{Marked, MemberTable, Members, Standing};
 use crate::planted::{Bug, Planted};
 use crate::sync::{Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};
@@ -29,6 +29,48 @@ struct Pending {
     /// Bytes that it transfers.
     bytes: u64,
     flush: bool,
+}
+
+/// How far a member is.
+#[derive(Clone, Copy)]
+pub(super) struct LaneProgress {
+    pub(super) member: usize,
+    /// The last write up to which all are complete, and durable.
+    pub(super) complete: Number,
+    pub(super) durable: Number,
+    /// Nothing of it counts.
+    pub(super) failed: bool,
+}
+
+impl LaneProgress {
+    /// Whether it has everything up to a write: durable where that is `true`.
+    fn has(self, (durable, number): (bool, Number)) -> bool {
+        let has = if durable { self.durable } else { self.complete };
+        !self.failed && has >= number
+    }
+}
+
+/// Whether of each cell that has a lane one has everything up to a write, as [`LaneProgress::has`]
+/// says; the first that has. A planted bug ends `at_first` of them.
+pub(super) fn winner(
+    table: MemberTable,
+    lanes: impl Iterator<Item = LaneProgress> + Clone,
+    wanted: (bool, Number),
+    at_first: bool,
+) -> Option<usize> {
+    let mut first = None;
+    for cell in table.cells() {
+        let mut of_cell = lanes.clone().filter(|lane| cell.contains(&lane.member));
+        if of_cell.clone().next().is_none() {
+            continue;
+        }
+        let found = of_cell.find(|lane| lane.has(wanted))?.member;
+        first = first.or(Some(found));
+        if at_first {
+            break;
+        }
+    }
+    first
 }
 
 /// The queue over the members' queues.
@@ -223,30 +265,14 @@ impl QueueState {
 
     /// Whether a member of each cell has completed `pending`; the first that has.
     fn winner(&self, pending: &Pending) -> Option<usize> {
-        let has = |lane: &&Lane| {
-            let has = match pending.flush {
-                true => lane.durable().number,
-                false => lane.complete(),
-            };
-            !lane.has_failed() && has >= pending.upto.number
-        };
+        let wanted = (pending.flush, pending.upto.number);
         let required = self.returning.as_ref().filter(|r| r.required);
-        if !required.is_none_or(|returning| has(&&returning.lane)) {
+        if !required.is_none_or(|returning| returning.lane.progress_so_far().has(wanted)) {
             return None;
         }
-        let mut first = None;
-        for cell in self.standing.table.cells() {
-            let mut of_cell = self.lanes.iter().filter(|l| cell.contains(&l.member));
-            if of_cell.clone().next().is_none() {
-                continue;
-            }
-            let found = of_cell.find(has)?.member;
-            first = first.or(Some(found));
-            if self.planted.has(Bug::MirrorAtFirst) {
-                break;
-            }
-        }
-        first
+        let lanes = self.lanes.iter().map(Lane::progress_so_far);
+        let at_first = self.planted.has(Bug::MirrorAtFirst);
+        winner(self.standing.table, lanes, wanted, at_first)
     }
 
     pub(super) fn pump(&mut self) {

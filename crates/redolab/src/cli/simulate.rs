@@ -4,15 +4,16 @@
 use super::CommandError;
 use super::console::{ReportTo, Terminal};
 use super::ended;
+use super::members::{MembersChoice, MembersRole};
 use super::need::NeedArgs;
 use super::notes::NotesArgs;
 use super::run::RunOptions;
 use crate::experiment::plan::{JudgementPlan, MeasurementPlan};
-use crate::experiment::{Console, simulate_rows};
+use crate::experiment::{Console, WhatIf, simulate_rows};
 use crate::input;
 use crate::output::overview;
 use clap::Args;
-use simulate::{Model, ModelDevice};
+use simulate::{DeviceModel, Model, ModelDevice};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ matters most are in the section \"The model\".
   redolab simulate disk.toml --jobs 8,64
   redolab simulate disk.toml --jobs 128 --processors 4
   redolab simulate disk.toml --jobs 8,64 --device gp2-100
+  redolab simulate disk.toml --jobs 20 --members race:model,nvme
   redolab simulate disk.toml -w LGWR-LAT25 --jobs 32 --log-writer lgwr")]
 pub(crate) struct SimulateArgs {
     /// The model, a TOML file
@@ -44,6 +46,10 @@ pub(crate) struct SimulateArgs {
     /// pmem, gp2-100, gp3 and io2
     #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
     device: Option<String>,
+    /// Devices of members that race or mirror each other, such as race:model,nvme or
+    /// mirror:model,model: model is the model's own, others are named as for --device
+    #[arg(long, value_name = "KIND:DEVICES", help_heading = "Target")]
+    members: Option<MembersChoice>,
     #[command(flatten)]
     need: NeedArgs,
     #[command(flatten)]
@@ -85,13 +91,15 @@ pub(crate) fn main(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
         lines.iter().for_each(|line| output.say(line));
         plan.judgement.need = need;
     }
-    let run = simulate_rows(
-        &plan,
-        (&model, &args.model),
-        args.processors,
-        &terminal,
-        &store,
-    )?;
+    let (members, cell) = args.members(&model)?;
+    let what_if = WhatIf {
+        model,
+        path: &args.model,
+        processors: args.processors,
+        members,
+        cell,
+    };
+    let run = simulate_rows(&plan, &what_if, &terminal, &store)?;
     output.emit_stored(&store, &run, |style| {
         overview::text(&run, output.view(), style)
     })?;
@@ -108,7 +116,7 @@ fn device(named: &str) -> Result<ModelDevice, CommandError> {
     let text = input::read_settings(path).map_err(|error| {
         let names: Vec<&str> = ModelDevice::shipped_names().collect();
         CommandError::usage(format!(
-            "--device {named}: not a file that can be read ({error}); devices that come with \
+            "{named}: not a device, nor a file that can be read ({error}); devices that come with \
              redolab: {}",
             names.join(", ")
         ))
@@ -116,7 +124,31 @@ fn device(named: &str) -> Result<ModelDevice, CommandError> {
     ModelDevice::parse(&text, path).map_err(|error| CommandError::usage(error.to_string()))
 }
 
+/// A member's device by its name, and its cell.
+type NamedDevices = Vec<(String, DeviceModel)>;
+
 impl SimulateArgs {
+    /// The devices of all members, and how many are in a cell.
+    fn members(&self, model: &Model) -> Result<(NamedDevices, usize), CommandError> {
+        let Some(choice) = &self.members else {
+            return Ok((Vec::new(), 1));
+        };
+        let MembersRole::Cells { cell } = choice.role else {
+            return Err(CommandError::usage(
+                "--members: a ring and failover are not simulated; use race or mirror",
+            ));
+        };
+        let of = |path: &PathBuf| {
+            let named = path.display().to_string();
+            Ok(match named.as_str() {
+                "model" => (model.name.clone(), model.device.clone()),
+                other => (named.clone(), device(other)?.device),
+            })
+        };
+        let all: Result<_, CommandError> = choice.directories.iter().map(of).collect();
+        Ok((all?, cell))
+    }
+
     fn plan(&self) -> Result<MeasurementPlan, CommandError> {
         Ok(MeasurementPlan {
             judgement: JudgementPlan {

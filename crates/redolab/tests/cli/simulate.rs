@@ -165,6 +165,31 @@ fn another_device_is_named_with_its_source_on_the_first_screen() {
 }
 
 #[test]
+fn members_race_and_mirror_each_other() {
+    let place = Place::new();
+    let path = model(&place, ("", ""));
+    let with = |members: &'static str| ["--jobs", "8", "--members", members];
+    let race = simulate(&place, &path, &with("race:model,nvme"));
+    race.expect(
+        0,
+        &[
+            "2 members (the model is of one device)",
+            "First of",
+            "a disk",
+            "nvme",
+        ],
+    );
+    let mirror = rates(&simulate(&place, &path, &with("mirror:model,model")))[0];
+    let alone = rates(&simulate(&place, &path, &["--jobs", "8"]))[0];
+    assert!(
+        rates(&race)[0] > alone && mirror < alone,
+        "{mirror} {alone}"
+    );
+    simulate(&place, &path, &with("ring:model,nvme")).expect(2, &["a ring and failover"]);
+    simulate(&place, &path, &with("race:model,nothing")).expect(2, &["nothing: not a device"]);
+}
+
+#[test]
 fn what_is_not_simulated_is_refused_by_the_name_of_its_option() {
     let place = Place::new();
     let path = model(&place, ("", ""));

@@ -128,6 +128,7 @@ pub fn calibrate(
         error_pct: facts.held_error_pct(),
         jobs: Some(Cells::fitted().jobs()),
         redo_bytes: Some(Cells::fitted().redo_bytes()),
+        ..ModelBasis::default()
     };
     let model = Some(fitted.model(basis));
     Ok(Some(Calibrated { facts, model }))

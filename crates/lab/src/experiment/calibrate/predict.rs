@@ -152,7 +152,7 @@ impl<'a> Fitted<'a> {
         let device = match null_device {
             true => DeviceModel::Service(ServiceModel {
                 flush_ns: Some(0.0),
-                ..ServiceModel::default()
+                ..ServiceModel::NOTHING
             }),
             false => fit.device.clone(),
         };
@@ -314,7 +314,7 @@ fn device_of(measured: &MeasuredCells) -> ServiceModel {
     };
     let [least, most] = Cells::fitted().redo_bytes();
     let (Some(small), Some(large)) = (alone(least), alone(most)) else {
-        return ServiceModel::default();
+        return ServiceModel::NOTHING;
     };
     let path = small.rows[0].commit_path.as_ref();
     let flushes = small.rows[0].redo().flushes.unwrap_or_default() > 0;
@@ -339,7 +339,7 @@ fn device_of(measured: &MeasuredCells) -> ServiceModel {
         flush_ns: flushes.then_some(p50 * (1.0 - share)),
         variation: (sigma * operations.sqrt()).clamp(0.01, 2.0),
         tail: tail(&small.log_write, slow, operations),
-        ..ServiceModel::default()
+        ..ServiceModel::NOTHING
     }
 }
 

@@ -97,7 +97,7 @@ fn measured(cells: &Cells, slower: f64) -> MeasuredCells {
 fn without_a_device() -> Vec<[Run; 2]> {
     let nothing = ServiceModel {
         flush_ns: Some(0.0),
-        ..ServiceModel::default()
+        ..ServiceModel::NOTHING
     };
     let of = |(writer, cells): (LogWriter, Cells)| {
         let run = |seed| {
