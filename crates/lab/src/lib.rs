@@ -5,7 +5,8 @@
 //! ends or is interrupted.
 //!
 //! What it must not know: options of a command, how a run is shown, how a log works (`redo`), what
-//! a result means (`analysis`; only [`experiment::judge`] asks it).
+//! a result means (`analysis`; only
+//! [`experiment::judge`] asks it, and `calibrate` for errors).
 
 pub mod budget;
 pub mod cleanup;

@@ -61,8 +61,6 @@ mod sync;
 mod tickets;
 mod triggers;
 mod turn;
-#[cfg(all(feature = "crash", not(feature = "loom")))]
-pub mod virtual_time;
 mod wait;
 mod wakers;
 #[cfg(feature = "internals")]

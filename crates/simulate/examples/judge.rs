@@ -68,6 +68,7 @@ fn setup(name: &str, time_ns: u64) -> Option<SimulationSetup> {
         workload,
         device: DeviceModel::Service(if parts[0] == "null" { nothing } else { DISK }),
         members: None,
+        way: simulate::WayToDevices::default(),
         warmup_ns: 20_000_000,
         time_ns,
         commits: None,

@@ -10,6 +10,8 @@ pub(crate) enum Moment {
     Ran(u32),
     /// An operation of the device ends.
     Ended(u64),
+    /// An operation of the log writer reaches the members.
+    Reaches(u64),
     /// What a member carries out under a number ends.
     MemberEnded(u16, u64),
     /// A thread that polls has its turn, and finds what it looks for.

@@ -209,10 +209,15 @@ impl World<'_> {
             }
         };
         self.lead.in_flight.push((op, bytes));
+        let way = match operation {
+            Operation::Write { .. } => self.setup.way.takes_ns(&mut self.chance),
+            Operation::Flush => 0,
+        };
+        let arrives = self.now.saturating_add(way);
         if self.members.is_some() {
-            return self.submit_to_members(op, operation);
+            return self.submit_to_members(op, operation, arrives);
         }
-        let ends = self.device.ends(self.now, operation, &mut self.chance);
+        let ends = self.device.ends(arrives, operation, &mut self.chance);
         if ends == self.now {
             // No device: the call returns at once.
             return self.lead.done.push_back(op);

@@ -38,7 +38,7 @@ pub use device_model::{
 pub use fit::{Fit, FitEffort, MeasuredCell, fit};
 pub use members::MemberCount;
 pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
-pub use setup::{Costs, LogSetup, MemberDevices, SimulationSetup};
+pub use setup::{Costs, LogSetup, MemberDevices, SimulationSetup, WayToDevices};
 pub use world::{SimulationOutcome, SimulationStopped, run, run_while};
 
 #[cfg(test)]

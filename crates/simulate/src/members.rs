@@ -26,6 +26,8 @@ pub(crate) struct Members {
     devices: Vec<Device>,
     /// Of each member, what it carries out.
     running: Vec<Vec<(u64, MemberOp)>>,
+    /// Operations of the log writer that are on their way to them.
+    coming: Vec<(u64, MemberOp)>,
     pub(crate) counts: Vec<MemberCount>,
 }
 
@@ -52,6 +54,7 @@ impl Members {
             set,
             devices: setup.devices().map(device).collect(),
             running: vec![Vec::new(); durable.len()],
+            coming: Vec::new(),
             counts: vec![MemberCount::default(); durable.len()],
         }))
     }
@@ -79,21 +82,33 @@ impl Members {
 }
 
 impl World<'_> {
-    /// Gives an operation of the log writer to all members.
-    pub(crate) fn submit_to_members(&mut self, op: u64, operation: Operation) {
+    /// Gives an operation of the log writer to all members when it arrives there.
+    pub(crate) fn submit_to_members(&mut self, op: u64, operation: Operation, arrives: u64) {
         let members = self.members.as_mut().expect("a log with members");
-        members.set.submit(
-            op,
-            match operation {
-                Operation::Write { place, bytes } => MemberOp::Write { addr: place, bytes },
-                Operation::Flush => MemberOp::Flush,
-            },
-        );
+        let of = match operation {
+            Operation::Write { place, bytes } => MemberOp::Write { addr: place, bytes },
+            Operation::Flush => MemberOp::Flush,
+        };
+        if arrives > self.now {
+            members.coming.push((op, of));
+            return self.agenda.add(arrives, Moment::Reaches(op));
+        }
+        members.set.submit(op, of);
         self.begin_on_members();
         // A member may have flushed already, unasked.
         while let Some(op) = self.next_complete() {
             self.lead.done.push_back(op);
         }
+    }
+
+    /// An operation of the log writer is at its members.
+    pub(crate) fn reaches_members(&mut self, op: u64) {
+        let members = self.members.as_mut().expect("a log with members");
+        let at = members.coming.iter().position(|(of, _)| *of == op);
+        let (op, of) = members.coming.remove(at.expect("it was on its way"));
+        members.set.submit(op, of);
+        self.begin_on_members();
+        self.return_complete();
     }
 
     fn begin_on_members(&mut self) {
@@ -109,6 +124,10 @@ impl World<'_> {
         let members = self.members.as_mut().expect("a log with members");
         members.end(member, id);
         self.begin_on_members();
+        self.return_complete();
+    }
+
+    fn return_complete(&mut self) {
         while let Some(op) = self.next_complete() {
             self.ended(op);
         }

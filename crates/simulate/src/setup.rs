@@ -1,6 +1,7 @@
 //! What is simulated, as plain data.
 
-use crate::device_model::DeviceModel;
+use crate::chance::Chance;
+use crate::device_model::{DeviceModel, LatencyTail};
 use measure::workload::Workload;
 use redo::group::Geometry;
 use redo::{LogFileSync, LogWriter, Policy, Triggers};
@@ -70,6 +71,28 @@ pub struct MemberDevices {
     pub cell: usize,
 }
 
+/// What is before all devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WayToDevices {
+    /// What each write takes on it, nanoseconds: no race hides it.
+    pub write_ns: f64,
+    /// What some of them take besides.
+    pub tail: LatencyTail,
+}
+
+impl WayToDevices {
+    /// What a write takes on it, drawn.
+    pub(crate) fn takes_ns(&self, chance: &mut Chance) -> u64 {
+        let slow = self.tail.share > 0.0 && chance.unit() < self.tail.share;
+        let more = if slow {
+            chance.exponential(self.tail.mean_ns)
+        } else {
+            0.0
+        };
+        libm::round(self.write_ns + more) as u64
+    }
+}
+
 /// A row that is simulated.
 #[derive(Clone, Debug)]
 pub struct SimulationSetup {
@@ -87,6 +110,8 @@ pub struct SimulationSetup {
     pub device: DeviceModel,
     /// The other members, each of which holds all of the log, and how many are in a cell.
     pub members: Option<MemberDevices>,
+    /// What is before them.
+    pub way: WayToDevices,
     /// Virtual time before anything counts, nanoseconds.
     pub warmup_ns: u64,
     /// Virtual time that counts, nanoseconds.

@@ -51,6 +51,7 @@ fn setup(writer: LogWriter, sessions: u32) -> SimulationSetup {
         workload: Workload::standard()[0].clone(),
         device: DeviceModel::Service(DISK),
         members: None,
+        way: crate::WayToDevices::default(),
         warmup_ns: 10_000_000,
         time_ns: 200_000_000,
         commits: None,
@@ -278,6 +279,33 @@ fn memoryless(mean_ns: f64) -> DeviceModel {
     })
 }
 
+/// What is in the way to both devices no race hides; what is in one of them it does.
+#[test]
+fn a_race_hides_what_only_one_device_has() {
+    let rare = LatencyTail {
+        share: 0.05,
+        mean_ns: 5e6,
+    };
+    let plain = ServiceModel {
+        flush_ns: None,
+        ..DISK
+    };
+    let p99 = |tail, before, race: bool| {
+        let mut of = setup(LogWriter::Inline, 4);
+        of.device = DeviceModel::Service(ServiceModel { tail, ..plain });
+        of.time_ns = 4_000_000_000;
+        let others = vec![DeviceModel::Service(plain)];
+        of.members = race.then_some(MemberDevices { others, cell: 2 });
+        of.way.tail = before;
+        let done = run(&of).expect("simulated");
+        done.recording.foreground().sync.quantile_raw(0.99)
+    };
+    let none = LatencyTail::default();
+    assert!(p99(rare, none, false) > 4_000_000);
+    assert!(p99(rare, none, true) < 1_000_000);
+    assert!(p99(none, rare, true) > 4_000_000);
+}
+
 /// One session on members alone: what its log writes take on average, nanoseconds, and which share
 /// of them the first member decided.
 fn on_members(devices: &[DeviceModel], cell: usize) -> (f64, f64) {
@@ -352,7 +380,7 @@ fn members_with_caches_of_their_own_go_on() {
 fn a_mirror_whose_member_falls_behind_is_not_simulated() {
     let mut of = setup(LogWriter::Lgwr, 8);
     let slow = DeviceModel::Service(DISK).scaled(10_000.0);
-    let members = |cell, others: Vec<DeviceModel>| Some(MemberDevices { others, cell });
+    let members = |cell, others| Some(MemberDevices { others, cell });
     of.members = members(2, vec![slow.clone()]);
     of.workload.redo_bytes = 100_000;
     of.time_ns = 3_000_000_000;

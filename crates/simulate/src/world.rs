@@ -257,6 +257,7 @@ impl<'a> World<'a> {
         match moment {
             Moment::Ran(thread) => self.ran(thread),
             Moment::Ended(op) => self.ended(op),
+            Moment::Reaches(op) => self.reaches_members(op),
             Moment::MemberEnded(member, id) => self.member_ended(member, id),
             Moment::Found(thread) => self.finds(thread),
             Moment::GatherUp => self.look_at_gathering(),

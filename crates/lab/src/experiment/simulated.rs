@@ -20,7 +20,7 @@ use device::{Caps, NullDevice};
 use redo::{LogWriter, Policy};
 use simulate::{
     Costs, DeviceModel, LogSetup, MemberCount, MemberDevices, Model, SimulationOutcome,
-    SimulationSetup, SimulationStopped,
+    SimulationSetup, SimulationStopped, WayToDevices,
 };
 use std::path::Path;
 
@@ -275,6 +275,7 @@ pub(super) fn setup(
         workload: spec.workload.clone(),
         device: device.clone(),
         members: None,
+        way: WayToDevices::default(),
         warmup_ns: spec.warmup.0,
         time_ns: match spec.commits {
             Some(_) => u64::MAX / 4,
