@@ -13,6 +13,8 @@ use crate::stats::scaling::{solve, usl};
 use measure::Histogram;
 use serde::Serialize;
 
+/// The schema's name and version.
+pub const SCHEMA: &str = "redolab.calibration/1";
 /// Two runs of a cell that differ by more do not repeat: there is nothing to be predicted.
 pub const REPEATS_PCT: f64 = 25.0;
 /// The share of judged cells that a band is to hold, percent.
@@ -295,6 +297,10 @@ impl Baselines {
 /// A calibration from its first cell to its last.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalibrationFacts {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// Version that made it.
+    pub redolab_version: &'static str,
     /// The directory or device whose cells were measured.
     pub target: String,
     /// Where the model was written; `None` where there is none.

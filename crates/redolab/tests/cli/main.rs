@@ -7,6 +7,7 @@ mod asked;
 mod background;
 mod browser;
 mod busy;
+mod calibrate;
 mod capacity;
 mod check;
 mod closed_streams;

@@ -19,7 +19,7 @@ use super::{Failure, Stopped, conduct_rounds};
 use crate::store::Store;
 use ::measure::Nanos;
 use ::measure::run::Run;
-use analysis::calibration::{CalibrationFacts, REPEATS_PCT};
+use analysis::calibration::{CalibrationFacts, REPEATS_PCT, SCHEMA};
 use simulate::{FitEffort, Model, ModelBasis};
 
 /// What is asked of a calibration.
@@ -93,6 +93,8 @@ pub fn calibrate(
         }
     }
     let mut facts = CalibrationFacts {
+        schema: SCHEMA,
+        redolab_version: env!("CARGO_PKG_VERSION"),
         target: plan.name.clone(),
         model: None,
         refused: measured.refusal(),
