@@ -152,6 +152,7 @@ fn simulated(of: &Condition) -> SimulationOutcome {
         setup.members = Some(MemberDevices {
             others: vec![disk(flash_us, FLASH_VARIATION, NONE)],
             cell: 2,
+            have_threads: false,
         });
     }
     run(&setup).expect("simulated")

@@ -157,10 +157,14 @@ impl World<'_> {
 
     /// An operation of the device has ended.
     pub(crate) fn ended(&mut self, op: u64) {
+        self.ended_for(op, self.setup.costs.io_ns);
+    }
+
+    /// The same, which costs the leader so much.
+    pub(crate) fn ended_for(&mut self, op: u64, io: u64) {
         self.lead.done.push_back(op);
         if std::mem::take(&mut self.lead.waits) {
             let leader = self.lead.holder.expect("who submits holds the baton");
-            let io = self.setup.costs.io_ns;
             self.wake(leader, Step::Lead, io);
         }
     }

@@ -4,9 +4,12 @@ use crate::agenda::Moment;
 use crate::chance::Chance;
 use crate::device_model::{Device, Operation};
 use crate::setup::SimulationSetup;
+use crate::state::Step;
 use crate::world::{SimulationStopped, World};
 use redo::{CountedMembers, MemberOp};
 
+/// Operations that a member has in flight at most: four writes of a race, and a flush.
+const THREADS_MAX: u32 = 5;
 /// Bytes of a member's write at most, as files take them.
 const MAX_IO_BYTES: u64 = 1 << 20;
 
@@ -28,6 +31,10 @@ pub(crate) struct Members {
     running: Vec<Vec<(u64, MemberOp)>>,
     /// Operations of the log writer that are on their way to them.
     coming: Vec<(u64, MemberOp)>,
+    /// Threads of members that sleep, by their numbers; all that have something to return, with
+    /// the member and what that is.
+    idle_threads: Vec<u32>,
+    returning: Vec<(u32, u16, u64)>,
     pub(crate) counts: Vec<MemberCount>,
 }
 
@@ -55,8 +62,18 @@ impl Members {
             devices: setup.devices().map(device).collect(),
             running: vec![Vec::new(); durable.len()],
             coming: Vec::new(),
+            idle_threads: (0..Members::threads_of(setup))
+                .map(|n| setup.sessions + 1 + n)
+                .collect(),
+            returning: Vec::new(),
             counts: vec![MemberCount::default(); durable.len()],
         }))
+    }
+
+    /// Threads of the members.
+    pub(crate) fn threads_of(setup: &SimulationSetup) -> u32 {
+        let with_threads = setup.members.as_ref().filter(|of| of.have_threads);
+        with_threads.map_or(0, |of| (of.others.len() as u32 + 1) * THREADS_MAX)
     }
 
     /// Gives every device what its member carries out now, and says when each of that ends.
@@ -119,8 +136,31 @@ impl World<'_> {
         });
     }
 
-    /// A member has carried something out: what is complete of the set is returned.
+    /// A member's device has carried something out: a thread returns it, if there is one.
     pub(crate) fn member_ended(&mut self, member: u16, id: u64) {
+        let members = self.members.as_mut().expect("a log with members");
+        let Some(thread) = members.idle_threads.pop() else {
+            return self.returned_by_member(member, id);
+        };
+        members.returning.push((thread, member, id));
+        let costs = &self.setup.costs;
+        self.wake(thread, Step::MemberReturns, costs.io_ns + costs.wake_ns);
+    }
+
+    /// A member's thread is on a processor: it returns what it carried out, and sleeps.
+    pub(crate) fn member_returns(&mut self, thread: u32) {
+        let members = self.members.as_mut().expect("a log with members");
+        let at = members.returning.iter().position(|(of, ..)| *of == thread);
+        let (_, member, id) = members
+            .returning
+            .swap_remove(at.expect("it was woken to return"));
+        members.idle_threads.push(thread);
+        self.sleep();
+        self.returned_by_member(member, id);
+    }
+
+    /// What is complete of the set is returned.
+    fn returned_by_member(&mut self, member: u16, id: u64) {
         let members = self.members.as_mut().expect("a log with members");
         members.end(member, id);
         self.begin_on_members();
@@ -128,8 +168,15 @@ impl World<'_> {
     }
 
     fn return_complete(&mut self) {
+        // The thread that returns it has paid for the operation.
+        let have_threads = Members::threads_of(self.setup) > 0;
+        let io = if have_threads {
+            0
+        } else {
+            self.setup.costs.io_ns
+        };
         while let Some(op) = self.next_complete() {
-            self.ended(op);
+            self.ended_for(op, io);
         }
     }
 

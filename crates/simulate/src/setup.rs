@@ -69,6 +69,9 @@ pub struct MemberDevices {
     pub others: Vec<DeviceModel>,
     /// Members of a cell, which race; cells mirror each other.
     pub cell: usize,
+    /// Threads of the log's own carry their operations out, on the same processors; otherwise a
+    /// storage server does.
+    pub have_threads: bool,
 }
 
 /// What is before all devices.

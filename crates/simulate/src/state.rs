@@ -24,6 +24,8 @@ pub(crate) enum Step {
     WokeOn,
     /// It leads.
     Lead,
+    /// A member's thread returns what it carried out.
+    MemberReturns,
     /// It has woken a thread after leading.
     Wake,
     /// The log writer looks whether there is something to write.

@@ -295,7 +295,11 @@ fn a_race_hides_what_only_one_device_has() {
         of.device = DeviceModel::Service(ServiceModel { tail, ..plain });
         of.time_ns = 4_000_000_000;
         let others = vec![DeviceModel::Service(plain)];
-        of.members = race.then_some(MemberDevices { others, cell: 2 });
+        of.members = race.then_some(MemberDevices {
+            others,
+            cell: 2,
+            have_threads: false,
+        });
         of.way.tail = before;
         let done = run(&of).expect("simulated");
         done.recording.foreground().sync.quantile_raw(0.99)
@@ -314,6 +318,7 @@ fn on_members(devices: &[DeviceModel], cell: usize) -> (f64, f64) {
     of.members = Some(MemberDevices {
         others: devices[1..].to_vec(),
         cell,
+        have_threads: false,
     });
     // Longer than both: no member is behind when the next one begins.
     of.costs.work_ns = 40_000_000;
@@ -363,9 +368,13 @@ fn members_with_caches_of_their_own_go_on() {
     for (others, cell) in [(cached.clone(), 1), (cached, 2), (durable, 2)] {
         let mut of = setup(LogWriter::Auto, 8);
         let others = vec![others];
-        of.members = Some(MemberDevices { others, cell });
+        of.members = Some(MemberDevices {
+            others,
+            cell,
+            have_threads: true,
+        });
         let done = run(&of).expect("simulated");
-        assert!(rate(&done) > alone * 0.8, "{} of {alone}", rate(&done));
+        assert!(rate(&done) > alone * 0.6, "{} of {alone}", rate(&done));
         let log = done.recording.background.expect("a log writer");
         let decided: u64 = done.members.iter().map(|m| m.first_durable).sum();
         assert!(
@@ -380,7 +389,13 @@ fn members_with_caches_of_their_own_go_on() {
 fn a_mirror_whose_member_falls_behind_is_not_simulated() {
     let mut of = setup(LogWriter::Lgwr, 8);
     let slow = DeviceModel::Service(DISK).scaled(10_000.0);
-    let members = |cell, others| Some(MemberDevices { others, cell });
+    let members = |cell, others| {
+        Some(MemberDevices {
+            others,
+            cell,
+            have_threads: true,
+        })
+    };
     of.members = members(2, vec![slow.clone()]);
     of.workload.redo_bytes = 100_000;
     of.time_ns = 3_000_000_000;

@@ -191,7 +191,7 @@ impl<'a> World<'a> {
             way: learner.as_ref().map_or(fixed, |l| l.learned().way),
             learner,
             may_lead: inline != Some(false),
-            threads: vec![thread; setup.sessions as usize + 1],
+            threads: vec![thread; (setup.sessions + 1 + Members::threads_of(setup)) as usize],
             lead: Lead::default(),
             serve: Serve::default(),
             post_bytes: log.triggers.post_bytes(room),
@@ -288,6 +288,7 @@ impl<'a> World<'a> {
             }
             Step::Lead => self.lead_on(thread),
             Step::Wake => self.woke(thread),
+            Step::MemberReturns => self.member_returns(thread),
             Step::Serve => self.serve(thread),
         }
     }

@@ -30,7 +30,7 @@ const NOT_MODELLED: [&str; 5] = [
     "database writers that fall behind",
     "sessions that poll on one processor",
     "what a scheduler does with hundreds of threads",
-    "threads of members",
+    "waking the threads of members for their first operation",
 ];
 /// Bytes to which log writes are padded: the sector of most devices.
 const SEAL_BYTES: u32 = 4096;
@@ -64,6 +64,7 @@ impl WhatIf<'_> {
         Some(MemberDevices {
             others: others.collect(),
             cell: self.cell,
+            have_threads: true,
         })
     }
 

@@ -7,7 +7,14 @@ use sha2::{Digest, Sha256};
 fn calibrate(place: &Place, more: &[&str]) -> Done {
     let target = place.path().display().to_string();
     let model = place.path().join("here.toml").display().to_string();
-    let short = ["--time", "40ms", "--warmup", "10ms", "--allow-busy", "--yes"];
+    let short = [
+        "--time",
+        "40ms",
+        "--warmup",
+        "10ms",
+        "--allow-busy",
+        "--yes",
+    ];
     let all = [&["calibrate", &target, "--model", &model][..], &short, more].concat();
     place.run(&all)
 }
@@ -25,7 +32,10 @@ fn a_model_was_judged_by_what_it_had_predicted_or_there_is_none() {
     let fitted = found["fitted"].as_array().expect("cells");
     if !found["refused"].is_null() {
         done.expect(4, &["differ by more than 25"]);
-        assert!(!model.exists() && !predictions.exists(), "nothing to be asked");
+        assert!(
+            !model.exists() && !predictions.exists(),
+            "nothing to be asked"
+        );
         assert!(fitted.len() == 18 && fitted[0]["simulated"].is_null());
         return;
     }
@@ -45,11 +55,17 @@ fn a_model_was_judged_by_what_it_had_predicted_or_there_is_none() {
     // The runs that judge have the hash of what was predicted before them.
     let last = found["runs"].as_array().and_then(|runs| runs.last());
     let last = last.and_then(|run| run.as_str()).expect("runs");
-    let run = place.run(&["runs", "show", last, "--format", "json"]).json();
+    let run = place
+        .run(&["runs", "show", last, "--format", "json"])
+        .json();
     assert_eq!(run["notes"]["tags"]["predictions-sha256"], sum.as_str());
     let model = model.display().to_string();
-    let asked = ["simulate", &model, "--jobs", "8", "--time", "50ms", "--warmup", "5ms"];
-    place.run(&asked).expect(0, &["redolab calibrate, fitted to 22 cells"]);
+    let asked = [
+        "simulate", &model, "--jobs", "8", "--time", "50ms", "--warmup", "5ms",
+    ];
+    place
+        .run(&asked)
+        .expect(0, &["redolab calibrate, fitted to 22 cells"]);
 }
 
 #[test]
