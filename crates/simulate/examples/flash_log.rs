@@ -70,6 +70,12 @@ fn disk(write_us: f64, variation: f64, tail: LatencyTail) -> DeviceModel {
     })
 }
 
+fn without_gathering() -> Policy {
+    let mut policy = Policy::default();
+    policy.gather = false;
+    policy
+}
+
 /// A log of its own host: what a thread waits for is a wake-up, and computing takes no time.
 fn host(of: Parameters, commits: u64) -> SimulationSetup {
     let mut workload = Workload::storm();
@@ -93,10 +99,7 @@ fn host(of: Parameters, commits: u64) -> SimulationSetup {
             log_file_sync: None,
             triggers: Triggers::default(),
             // Oracle's log writer does not wait for the commits of the batch before to rejoin.
-            policy: Policy {
-                gather: false,
-                ..Policy::default()
-            },
+            policy: without_gathering(),
             geometry: Geometry {
                 block_bytes: 512,
                 seal_blocks: 1,
