@@ -176,6 +176,36 @@ pub(super) const MONITORS: &[Tool] = &[
         &[&["fsync-ing the write ahead log"]],
     ),
     (
+        "a log or a flush metric of a Kafka broker, which holds no log of a database",
+        "import `iostat -x` of the disk of its log.dirs at the same time, and compare it with when segments rolled \
+         slowly; a percentile of few flushes (Count) is no more than the longest of them",
+        &[
+            &["kafka.log:type=LogFlushStats"],
+            &["kafka_log_logflushstats"],
+            &["(kafka.log."],
+            &["(kafka.server."],
+        ],
+    ),
+    (
+        "a LOG of RocksDB",
+        "its `rocksdb.wal.file.sync.micros` are the syncs of its log, and `Cumulative stall` with `level-0 files` is \
+         compaction and no disk of the log: import `iostat -x` of that disk at the same time",
+        &[
+            &["rocksdb.wal."],
+            &["** DB Stats **"],
+            &["[db/db_impl/"],
+            &["RocksDB version:"],
+        ],
+    ),
+    (
+        "a LOG of LevelDB, which has compactions and no times of its log",
+        "import `iostat -x` of its disk at the same time",
+        &[
+            &["Level-0 table #", "Compact"],
+            &["Level-0 table #", ": started"],
+        ],
+    ),
+    (
         "a log of Redis, which has only what took too long",
         "measure the disk of its file with redolab check, or import `iostat -x` of the same time",
         &[&["AOF fsync is taking too long"]],

@@ -266,6 +266,22 @@ const REFUSED: &[(&str, &str)] = &[
         "ioping",
     ),
     (
+        "[2026-08-02 05:12:14,881] INFO [LocalLog partition=a-4, dir=/d] Rolled new log segment at offset 9 in 4120 ms. (kafka.log.LocalLog)\n",
+        "Kafka",
+    ),
+    (
+        "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs:Count=4\n",
+        "Kafka",
+    ),
+    (
+        "2026/03/19-12:00:00.118204 7f21 [db/db_impl/db_impl.cc:1204] ------- DUMPING STATS -------\n** DB Stats **\n",
+        "RocksDB",
+    ),
+    (
+        "2026/03/19-12:00:00.118204 7f21 Level-0 table #7: started\n2026/03/19-12:00:00.118300 7f21 Level-0 table #7: 812 bytes OK\n",
+        "LevelDB",
+    ),
+    (
         "timestamp fdatasync\nstart\n02:14:11 fdatasync(5) = 0 <0.004211>\n02:14:12 fdatasync(5) = 0 <0.004011>\n",
         "count,elapsed",
     ),
