@@ -304,6 +304,11 @@ pub(super) fn recognise_whole(file: &str, head: &[u8]) -> Result<RecognisedKind,
         instead,
     };
     if let Some((what, instead)) = look_alike::of(&head) {
+        // A server's log that is read has words of one that is not, also behind what grep put there.
+        let behind = prefixed(file, &head, true).and_then(Result::ok);
+        if let Some(found) = behind.filter(|found| found.kind == Kind::ServerLog) {
+            return Ok(found);
+        }
         let file = file.to_owned();
         return Err(match instead {
             Some(instead) => not_read((what, instead)),
@@ -364,7 +369,9 @@ fn prefixed(
         kind_behind(rest, prefixes)
     })?;
     let (kind, is_one) = found.behind;
-    if is_one && found.prefixes.iter().all(LinePrefix::is_of_one) {
+    // Each line of a server's log has its own time, of whichever file it is.
+    let is_of_one = |p: &LinePrefix| p.is_of_one() || kind == Kind::ServerLog;
+    if is_one && found.prefixes.iter().all(is_of_one) {
         return Some(Ok(RecognisedKind {
             kind,
             example: quote(found.example.as_bytes()),

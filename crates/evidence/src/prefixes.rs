@@ -202,9 +202,12 @@ impl LinePrefix {
             LinePrefix::Number => from(stamps::number(line).map(|n| n.1)),
             LinePrefix::Counted => from(stamps::counted(line).map(|n| n.1)),
             LinePrefix::File {
-                path, is_numbered, ..
+                path,
+                is_numbered,
+                files,
             } => {
-                let behind = after_path(line, path)?;
+                let other = || stamps::file(line).filter(|_| *files > 1);
+                let behind = after_path(line, path).or_else(|| after_path(line, other()?))?;
                 match is_numbered {
                     true => behind.get(stamps::number(behind)?.1..),
                     false => Some(behind),

@@ -234,3 +234,24 @@ fn a_cut_view_has_no_other_figures() {
         }
     }
 }
+
+#[test]
+fn a_server_log_is_read_behind_what_grep_puts_there() {
+    let line = |file: &str, n: u32, time: &str, apart: u32| {
+        format!(
+            "{file}:{n}:2026-11-{time} UTC [901] LOG:  checkpoints are occurring too frequently \
+             ({apart} seconds apart)\n{file}:{}:2026-11-{time} UTC [901] HINT:  Consider it.\n\
+             {file}:{}:2026-11-{time} UTC [901] LOG:  checkpoint starting: wal\n",
+            n + 1,
+            n + 2
+        )
+    };
+    let first = line("pg-20.log", 123, "20 23:59:50.204", 9);
+    let both = first.clone() + &line("pg-21.log", 1, "21 00:00:02.204", 12);
+    for (text, apart) in [(first, vec![9.0]), (both, vec![9.0, 12.0])] {
+        let out = import(&[&format!("$ grep -n checkpoint pg-20.log\n{text}")]);
+        let often = table(&out, "pg_frequent_checkpoints");
+        let rows = (0..often.rows.len()).map(|row| number(often, row, "apart_s"));
+        assert_eq!(rows.collect::<Vec<_>>(), apart, "{text}");
+    }
+}
