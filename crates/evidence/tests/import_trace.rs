@@ -624,3 +624,17 @@ fn calls_without_waits_are_evidence_too() {
         [("trace.bad_stat".to_owned(), Some(3), Some(1))]
     );
 }
+
+#[test]
+fn a_warning_that_is_cut_is_no_short_write() {
+    let text = "*** 2026-10-06 02:02:22.056\nWarning: log write elapsed time 1552ms, size 0KB\n\
+        *** 2026-10-06 02:06:02.118\nWarning: log write elapsed time 15";
+    let outcome = import(text);
+    let writes = &outcome.imported.tables[0];
+    assert_eq!(
+        (writes.id.as_str(), writes.rows.len()),
+        ("log_write_warnings", 1)
+    );
+    let cut = ("trace.not_whole".to_owned(), Some(4), Some(1));
+    assert!(ids(&outcome).contains(&cut), "{:?}", outcome.diagnostics);
+}

@@ -21,6 +21,8 @@ pub enum HeaderFact {
     Broken(String),
     /// A log write over the limit: milliseconds, kilobytes.
     SlowWrite(u64, Option<u64>),
+    /// A warning of the log writer that is cut before the unit of its time.
+    CutWarning(String),
     /// A broadcast that took long: milliseconds. No disk write.
     SlowBroadcast(u64),
     /// The way in which foregrounds learn of their redo changed.
@@ -155,10 +157,15 @@ fn listed(text: &str) -> Option<(u64, String)> {
 
 /// `elapsed time 780ms, size 4KB`, `broadcast wait time 2331ms (SCN 0x…)`.
 fn warning(rest: &str) -> HeaderFact {
-    let number = |key: &str| {
-        let at = rest.find(key)? + key.len();
-        leading_u64(rest[at..].trim_start().as_bytes()).map(|(n, _)| n)
+    let after = |key: &str| {
+        let behind = rest[rest.find(key)? + key.len()..].trim_start();
+        leading_u64(behind.as_bytes()).map(|(n, digits)| (n, &behind[digits..]))
     };
+    let number = |key: &str| after(key).map(|(n, _)| n);
+    // A file that ends within a number has another number.
+    if after("time").is_some_and(|(_, unit)| !unit.trim_start().starts_with("ms")) {
+        return HeaderFact::CutWarning(rest.to_owned());
+    }
     if rest.starts_with("broadcast") {
         return number("wait time").map_or(HeaderFact::Nothing, HeaderFact::SlowBroadcast);
     }
@@ -341,6 +348,10 @@ mod tests {
             (
                 "*** 1970-01-01T00:00:00.000009 (PDB(3))",
                 HeaderFact::Stamp(9),
+            ),
+            (
+                "Warning: log write elapsed time 15",
+                HeaderFact::CutWarning("elapsed time 15".to_owned()),
             ),
             ("*** ACTION NAME:() and no stamp", HeaderFact::Nothing),
             ("Version #1 SMP", HeaderFact::Nothing),

@@ -7,6 +7,7 @@ use super::mark::{Call, Mark, PlacedMark, TracedError, Wait};
 use super::mixer::Mixed;
 use super::scan::Scanned;
 use crate::Sink;
+use crate::notes::quote;
 use crate::tally::TallyBudget;
 use measure::imported::Severity;
 use std::collections::{BTreeMap, HashMap};
@@ -321,6 +322,13 @@ impl Merge {
                     Some(1),
                     || format!("the trace says: {text}"),
                 );
+            }
+            HeaderFact::CutWarning(text) => {
+                let (id, at) = ("trace.not_whole", Some(line));
+                sink.notes.add(Severity::Warning, id, at, Some(1), || {
+                    let text = quote(text.as_bytes());
+                    format!("a warning of the log writer is cut ({text}): it is not counted")
+                });
             }
             HeaderFact::Fact(name, value) => self.fact(name, value),
             HeaderFact::SlowWrite(..)
