@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod delimited;
 pub mod events;
+mod folded;
 pub mod give;
 mod headless;
 pub mod html;

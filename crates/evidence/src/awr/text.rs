@@ -3,6 +3,7 @@
 
 use super::cell::GridCell;
 use super::delimited::{DelimitedStep, DelimitedTable};
+use super::folded::{FoldedLine, FoldedTable};
 use super::give::ReportFigures;
 use super::headless::HeadlessRows;
 use super::loose::{self, LoosePassage};
@@ -44,6 +45,7 @@ pub struct Text {
     headless: HeadlessRows,
     /// Words of the line before, as a page labels what follows: `SSD`.
     label: String,
+    fold: FoldedTable,
 }
 
 impl Text {
@@ -57,8 +59,35 @@ impl Text {
         notes: &mut Notes,
     ) {
         for (line, number) in self.pages.line(line, number).into_iter().flatten() {
-            self.report(line, number, give, sheets, notes);
+            self.fold.close_if(self.grid.is_none());
+            match self.fold.line(line, number) {
+                FoldedLine::Held => {}
+                FoldedLine::Alone(held) => {
+                    if let Some((held, at)) = held {
+                        self.report(&held, at, give, sheets, notes);
+                    }
+                    self.report(line, number, give, sheets, notes);
+                }
+                FoldedLine::Joined(row, number) => {
+                    self.report(&row, number, give, sheets, notes);
+                    if let Some(open) = &mut self.grid {
+                        self.fold.place(&mut open.grid);
+                    }
+                }
+            }
         }
+    }
+
+    /// Takes a rule below the rule that began a table: its lines are folded.
+    fn unfold(&mut self, rule: &str, number: u64) {
+        let Some((headings, spans)) = self.fold.open(rule) else {
+            return;
+        };
+        self.recent = headings;
+        if let Some(grid) = self.headed(&spans, number) {
+            self.grid = Some(RuledGrid::new(grid, spans));
+        }
+        self.recent.clear();
     }
 
     fn report(
@@ -84,6 +113,9 @@ impl Text {
         }
         let trimmed = line.trim();
         let rule = spans(line);
+        if rule.is_some() && self.fold.is_below_rule(number) {
+            return self.unfold(line, number);
+        }
         if let Some(open) = &mut self.grid {
             // A rule may also be cut until it is too short to be one.
             let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
@@ -124,6 +156,7 @@ impl Text {
                 let has = |name: &str| grid.column(|h| h == name).is_some();
                 self.has_events |= has("event") && has("waits");
                 self.grid = Some(RuledGrid::new(grid, spans));
+                self.fold.ruled(line, number, &self.recent);
             }
             self.recent.clear();
             return;
@@ -134,6 +167,9 @@ impl Text {
 
     /// Ends the file.
     pub fn end(&mut self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
+        if let Some((line, number)) = self.fold.take_held() {
+            self.report(&line, number, give, sheets, notes);
+        }
         if let Some(grid) = self.delimited.end() {
             give.grid(&grid, sheets, notes);
         }

@@ -289,3 +289,58 @@ fn shares_over_a_bound_are_sums_of_what_is_printed() {
             .any(|d| d.id == "awr.share_under_a_tenth")
     );
 }
+
+#[test]
+fn a_report_that_a_mail_folded_and_quoted_is_read() {
+    let text = "\
+From: ops
+Subject: Re: commits slow
+
+> It is 180 km away.
+>
+> Elapsed:               60.02 (mins)
+> DB Time:              174.58 (mins)
+>
+> Foreground Wait Events               DB/Inst: PAY/pay1  Snaps: 1-2
+>
+>                                         %Time Total Wait
+>   Waits   % DB
+> Event                             Waits -outs   Time (s)  Avg wait
+>     /txn   time
+> -------------------------- ------------ ----- ---------- ---------
+> -------- ------
+> log file sync                   512,300     0      6,096   11.90ms
+>      1.0   58.2
+> db file sequential read         402,117     0        241  600.00us
+>      0.8    2.3
+>
+> Background Wait Events               DB/Inst: PAY/pay1  Snaps: 1-2
+>
+>                                         %Time Total Wait
+>   Waits   % bg
+> Event                             Waits -outs   Time (s)  Avg wait
+>     /txn   time
+> -------------------------- ------------ ----- ---------- ---------
+> -------- ------
+> log file parallel write         498,120     0        349  700.00us
+>      1.0    4.5
+";
+    let out = import(&[text]);
+    let shown: Vec<String> = out
+        .imported
+        .tables
+        .iter()
+        .map(|t| format!("{t:?}"))
+        .collect();
+    let shown = shown.join("\n");
+    for event in [
+        "log file sync",
+        "db file sequential read",
+        "log file parallel write",
+    ] {
+        assert!(shown.contains(event), "{event}: {shown}");
+    }
+    for figure in ["512300", "58.2", "498120", "4.5"] {
+        assert!(shown.contains(figure), "{figure}: {shown}");
+    }
+}
