@@ -128,7 +128,13 @@ pub fn join(
             None => groups.push((key, vec![listing])),
         }
     }
-    for (_, group) in groups {
+    for (_, mut group) in groups {
+        if let [first, second] = group[..]
+            && is_named_backwards(&first.file, &second.file)
+            && growth(second, first).is_ok()
+        {
+            group.swap(0, 1);
+        }
         let mut pairs = Vec::new();
         for pair in group.windows(2) {
             let [before, after] = pair else { continue };
@@ -148,6 +154,20 @@ pub fn join(
         }
         tables.extend(table_of(&pairs));
     }
+}
+
+/// Whether the names of two files say that the second was made before the first: by name, `after`
+/// comes before `before`.
+fn is_named_backwards(first: &str, second: &str) -> bool {
+    let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_lowercase();
+    let (first, second) = (name(first), name(second));
+    let words = [("after", "before"), ("nachher", "vorher"), ("post", "pre")];
+    words.iter().any(|(after, before)| {
+        let of = first.replace(after, before);
+        of != first
+            && of.split(before).next() == second.split(before).next()
+            && second.contains(before)
+    })
 }
 
 /// A counter that went back.

@@ -290,3 +290,28 @@ fn histograms_of_etcd() {
         );
     }
 }
+
+/// Files are given in the order of their names, in which `after` is before `before`.
+#[test]
+fn a_file_that_is_named_after_is_the_later_one() {
+    let text = |waits: u32, ms: u32| {
+        format!("wait_type,waiting_tasks_count,wait_time_ms\nWRITELOG,{waits},{ms}\n")
+    };
+    let changed = |names: [&str; 2]| {
+        let mut import = evidence::Import::new(evidence::Options::default());
+        for (name, text) in names.into_iter().zip([text(900, 5000), text(500, 1000)]) {
+            let mut reading = import.open(name, "");
+            reading.feed(text.as_bytes()).expect("it is evidence");
+            import.close(reading).1.expect("it is evidence");
+        }
+        let out = import.finish();
+        has(&out, "sqlserver_waits_change")
+            .then(|| number(table(&out, "sqlserver_waits_change"), 0, "waits"))
+    };
+    assert_eq!(
+        changed(["a/waits_after_10h18.csv", "a/waits_before_10h13.csv"]),
+        Some(400.0)
+    );
+    assert_eq!(changed(["a/waits_1.csv", "a/waits_2.csv"]), None);
+    assert_eq!(changed(["a/after.csv", "a/other_before.csv"]), None);
+}
