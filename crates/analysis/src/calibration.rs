@@ -19,6 +19,8 @@ pub const SCHEMA: &str = "redolab.calibration/1";
 pub const REPEATS_PCT: f64 = 25.0;
 /// The share of judged cells that a band is to hold, percent.
 pub const HELD_PCT: f64 = 85.0;
+/// The part of the drawn cells that has to be judged, or the error is not known.
+const JUDGED_PART: f64 = 0.6;
 /// Places at which two distributions are compared.
 const PLACES: u32 = 1000;
 
@@ -332,20 +334,14 @@ impl CalibrationFacts {
         )
     }
 
-    /// The error that most judged cells do not exceed, percent; `None` where none was judged.
+    /// The error that most judged cells do not exceed, percent; `None` where too few of those that
+    /// were drawn repeat.
     #[must_use]
     pub fn held_error_pct(&self) -> Option<f64> {
         let judged = self.judged.iter().filter(|cell| cell.is_judged());
-        held_error(
-            &judged
-                .map(|cell| cell.off_pct(|f| f.per_s))
-                .collect::<Vec<_>>(),
-        )
-    }
-
-    /// Cells that were fitted and do not repeat.
-    pub fn unsteady(&self) -> impl Iterator<Item = &FittedCell> {
-        self.fitted.iter().filter(|cell| !repeats(cell.runs))
+        let errors: Vec<f64> = judged.map(|cell| cell.off_pct(|f| f.per_s)).collect();
+        let enough = errors.len() as f64 >= JUDGED_PART * self.judged.len() as f64;
+        held_error(&errors).filter(|_| enough)
     }
 }
 

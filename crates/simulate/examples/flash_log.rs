@@ -39,12 +39,12 @@ struct Parameters {
 }
 
 const FITTED: Parameters = Parameters {
-    write_us: 180.9,
-    variation: 0.1435,
-    share: 0.01537,
-    mean_us: 486.7,
-    between_us: 382.4,
-    wakeup_us: 100.0,
+    write_us: 206.4,
+    variation: 0.0939,
+    share: 0.01442,
+    mean_us: 215.2,
+    between_us: 197.5,
+    wakeup_us: 76.8,
 };
 
 /// Where the tail of OFF is: the study cannot say.

@@ -54,6 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             sessions: 1,
             workload: Workload::standard().swap_remove(0),
             device,
+            members: None,
+            way: simulate::WayToDevices::default(),
             warmup_ns: 0,
             time_ns: u64::MAX / 4,
             commits: Some(500_000),

@@ -53,7 +53,8 @@ fn answer(of: &CalibrationFacts) -> AccountAnswer {
             "A model: {} of commits/s off in most cells that it had predicted",
             words::percent(pct)
         ),
-        None => "A model whose error is not known: no cell that it predicted repeats".to_owned(),
+        None => "A model whose error is not known: too few of the cells that it predicted repeat"
+            .to_owned(),
     };
     AccountAnswer {
         words,

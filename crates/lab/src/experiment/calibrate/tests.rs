@@ -34,6 +34,7 @@ const DISK: ServiceModel = ServiceModel {
         share: 0.002,
         mean_ns: 400_000.0,
     },
+    ..ServiceModel::NOTHING
 };
 
 fn plan() -> CalibrationPlan {
@@ -58,7 +59,7 @@ fn recorded(writer: LogWriter, spec: &Spec, device: &ServiceModel, seed: u64) ->
         seal_bytes: 4096,
     };
     let processors = crate::observe::machine::usable_cpus();
-    let device = DeviceModel::Service(device.clone());
+    let device = DeviceModel::Service(*device);
     let mut setup = setup(of, spec, processors, TRUTH, &device).expect("simulated");
     setup.seed = seed;
     run(&setup).expect("simulated").recording
