@@ -218,7 +218,8 @@ pub fn errors<'a>(cells: impl IntoIterator<Item = &'a JudgedCell>) -> Option<Cal
     })
 }
 
-/// The error that [`HELD_PCT`] of `errors` do not exceed; of few errors the largest, `None` of none.
+/// The error that [`HELD_PCT`] of `errors` do not exceed; of few errors the largest, `None` of
+/// none.
 /// The place is that of an error still to come (a prediction interval without a distribution).
 #[must_use]
 pub fn held_error(errors: &[f64]) -> Option<f64> {

@@ -304,7 +304,8 @@ pub(super) fn recognise_whole(file: &str, head: &[u8]) -> Result<RecognisedKind,
         instead,
     };
     if let Some((what, instead)) = look_alike::of(&head) {
-        // A server's log that is read has words of one that is not, also behind what grep put there.
+        // A server's log that is read has words of one that is not, also behind what grep
+        // put there.
         let behind = prefixed(file, &head, true).and_then(Result::ok);
         if let Some(found) = behind.filter(|found| found.kind == Kind::ServerLog) {
             return Ok(found);

@@ -108,6 +108,7 @@ const BATCH_PARTS: u64 = 3;
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub const WAKE_ALONE: u32 = 32;
+/// So few in models that the rest of the rule shows.
 #[cfg(any(feature = "loom", feature = "shuttle"))]
 pub const WAKE_ALONE: u32 = 1;
 

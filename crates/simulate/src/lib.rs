@@ -22,6 +22,7 @@ mod cores;
 mod device_model;
 mod fit;
 mod lead;
+mod member_set;
 mod members;
 mod model_file;
 mod serve;
@@ -36,7 +37,7 @@ pub use device_model::{
     ServiceModel,
 };
 pub use fit::{Fit, FitEffort, MeasuredCell, fit};
-pub use members::MemberCount;
+pub use member_set::MemberCount;
 pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
 pub use setup::{Costs, LogSetup, MemberDevices, SimulationSetup, WayToDevices};
 pub use world::{SimulationOutcome, SimulationStopped, run, run_while};

@@ -8,7 +8,7 @@ use crate::buffer::CountBuffer;
 use crate::chance::Chance;
 use crate::cores::Cores;
 use crate::device_model::Device;
-use crate::members::{MemberCount, Members};
+use crate::member_set::{MemberCount, Members};
 use crate::setup::SimulationSetup;
 use crate::state::{Lead, Serve, Step, Thread};
 use measure::record::{Background, Foreground, ONLY_KIND, Recording, RowLoad, TimeWindow, WaitSum};
@@ -120,7 +120,7 @@ pub fn run_while(
 
 /// Refuses what contradicts itself. The bytes of the log.
 fn check(setup: &SimulationSetup) -> Result<u64, SimulationStopped> {
-    let no = |what: &str| SimulationStopped::NotModelled(what.to_owned());
+    let no = not_modelled;
     let log = &setup.log;
     if setup.processors == 0 || setup.sessions == 0 {
         return Err(no("at least one processor and one session are needed"));
@@ -145,6 +145,10 @@ fn check(setup: &SimulationSetup) -> Result<u64, SimulationStopped> {
     Ok(log_bytes)
 }
 
+fn not_modelled(what: &str) -> SimulationStopped {
+    SimulationStopped::NotModelled(what.to_owned())
+}
+
 impl<'a> World<'a> {
     fn new(setup: &'a SimulationSetup) -> Result<World<'a>, SimulationStopped> {
         let log = &setup.log;
@@ -160,7 +164,7 @@ impl<'a> World<'a> {
         };
         let log_bytes = check(setup)?;
         let mut chance = Chance::new(setup.seed);
-        let members = Members::of(setup, log_bytes, &mut chance)?;
+        let members = Members::of(setup, log_bytes, &mut chance).map_err(not_modelled)?;
         let usual = log.writer.usual_log_file_sync();
         let sync = log.log_file_sync.unwrap_or(usual);
         let learner = Learner::needed(inline, sync, setup.processors > 1);

@@ -1,5 +1,5 @@
-//! Tables whose lines a mail program folded: each heading, the rule and each row take two lines, and
-//! the blank at the fold is lost. A second rule right below the first shows it.
+//! Tables whose lines a mail program folded: each heading, the rule and each row take two lines,
+//! and the blank at the fold is lost. A second rule right below the first shows it.
 
 use super::Grid;
 use super::ruled::spans;

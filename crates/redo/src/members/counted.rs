@@ -4,8 +4,8 @@
 //! What it leaves out: members that fail, are late or return; rings.
 
 use super::MemberTable;
-use super::lane::{Abilities, LaneState, Upto};
-use super::queue::{LaneProgress, winner};
+use super::lane::{Abilities, LaneProgress, LaneState, Upto};
+use super::queue::winner;
 use device::{Op, OpCompletion, OpKind};
 
 /// What a member carries out.

@@ -12,8 +12,7 @@
 //! What it must not know: what is complete or durable, and what is wanted next.
 
 use super::errands::{LOOK, is_late};
-use super::lane::{Abilities, FLUSH, LaneState, LaneStatus, Number, Upto};
-use super::queue::LaneProgress;
+use super::lane::{Abilities, FLUSH, LaneProgress, LaneState, LaneStatus, Number, Upto};
 use crate::planted::{Bug, Planted};
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};

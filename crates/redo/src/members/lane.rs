@@ -158,6 +158,25 @@ pub(super) struct LaneStatus {
     pub(super) idle: bool,
 }
 
+/// How far a member is.
+#[derive(Clone, Copy)]
+pub(super) struct LaneProgress {
+    pub(super) member: usize,
+    /// The last write up to which all are complete, and durable.
+    pub(super) complete: Number,
+    pub(super) durable: Number,
+    /// Nothing of it counts.
+    pub(super) failed: bool,
+}
+
+impl LaneProgress {
+    /// Whether it has everything up to a write: durable where that is `true`.
+    pub(super) fn has(self, (durable, number): (bool, Number)) -> bool {
+        let has = if durable { self.durable } else { self.complete };
+        !self.failed && has >= number
+    }
+}
+
 /// A member's part of a queue.
 pub(super) struct LaneState {
     can: Abilities,

@@ -7,7 +7,7 @@
 
 use super::contest::Contest;
 use super::driver::Lane;
-use super::lane::{Number, Upto};
+use super::lane::{LaneProgress, Number, Upto};
 use super::patience::Patience;
 use super::{Marked, MemberTable, Members, Standing};
 use crate::planted::{Bug, Planted};
@@ -29,25 +29,6 @@ struct Pending {
     /// Bytes that it transfers.
     bytes: u64,
     flush: bool,
-}
-
-/// How far a member is.
-#[derive(Clone, Copy)]
-pub(super) struct LaneProgress {
-    pub(super) member: usize,
-    /// The last write up to which all are complete, and durable.
-    pub(super) complete: Number,
-    pub(super) durable: Number,
-    /// Nothing of it counts.
-    pub(super) failed: bool,
-}
-
-impl LaneProgress {
-    /// Whether it has everything up to a write: durable where that is `true`.
-    fn has(self, (durable, number): (bool, Number)) -> bool {
-        let has = if durable { self.durable } else { self.complete };
-        !self.failed && has >= number
-    }
 }
 
 /// Whether of each cell that has a lane one has everything up to a write, as [`LaneProgress::has`]

@@ -41,10 +41,22 @@ pub(crate) struct CalibrateArgs {
     )]
     model: PathBuf,
     /// Measured time of each cell
-    #[arg(long, value_name = "TIME", default_value = "800ms", value_parser = values::time_over_zero, help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "800ms",
+        value_parser = values::time_over_zero,
+        help_heading = "Load"
+    )]
     time: Nanos,
     /// Time before each cell that is not measured
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "200ms",
+        value_parser = parse_duration,
+        help_heading = "Load"
+    )]
     warmup: Nanos,
     /// Of which the cells are drawn that judge the model
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]

@@ -49,7 +49,7 @@ pub const USUAL_EFFORT: FitEffort = FitEffort {
 
 /// A calibration that was carried out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibrated {
+pub struct CalibratedModel {
     /// What was found.
     pub facts: CalibrationFacts,
     /// The model, with its error; `None` where it was refused.
@@ -75,7 +75,7 @@ pub fn calibrate(
     keep: KeepPredictions<'_>,
     console: &dyn Console,
     store: &Store,
-) -> Result<Option<Calibrated>, Stopped> {
+) -> Result<Option<CalibratedModel>, Stopped> {
     let lab = Laboratory {
         plan,
         console,
@@ -112,7 +112,7 @@ pub fn calibrate(
     };
     if facts.refused.is_some() {
         facts.fitted = measured.as_they_are();
-        return Ok(Some(Calibrated { facts, model: None }));
+        return Ok(Some(CalibratedModel { facts, model: None }));
     }
     console.say("Cells without a device, for the processors' part:");
     let null = lab.without_a_device()?;
@@ -138,7 +138,7 @@ pub fn calibrate(
         ..ModelBasis::default()
     };
     let model = Some(fitted.model(basis));
-    Ok(Some(Calibrated { facts, model }))
+    Ok(Some(CalibratedModel { facts, model }))
 }
 
 /// What measures cells.

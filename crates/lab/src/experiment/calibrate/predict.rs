@@ -304,7 +304,8 @@ fn baselines(measured: &MeasuredCells) -> BTreeMap<String, Baselines> {
     LOG_WRITERS.map(of).into_iter().collect()
 }
 
-/// The device as a single session sees it: what its log writes take at two sizes, and how they vary.
+/// The device as a single session sees it: what its log writes take at two sizes, and how they
+/// vary.
 fn device_of(measured: &MeasuredCells) -> ServiceModel {
     let alone = |redo: u32| {
         measured.cells.iter().find(|of| {
