@@ -119,6 +119,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let effort = FitEffort {
         starts: 3,
         steps: 200,
+        commits: 2000,
     };
     let found = fit(&chosen, (COSTS, &DeviceModel::Service(DISK)), effort)?;
     eprintln!("{found:#?}");

@@ -42,6 +42,8 @@ pub struct FitEffort {
     pub starts: u32,
     /// Steps from each.
     pub steps: u64,
+    /// Commits of a cell that are simulated for each guess.
+    pub commits: u64,
 }
 
 /// Processor time weighs less than commits: the system counts it by samples.
@@ -50,9 +52,7 @@ const PROCESSOR_WEIGHT: f64 = 0.3;
 const MEDIAN_WEIGHT: f64 = 0.3;
 /// A cost is at most so many times more or less than at the beginning.
 const FARTHEST: f64 = 20.0;
-/// Commits of a cell that are simulated for each guess, and those before that do not count, as a
-/// part of them.
-const COMMITS: u64 = 2000;
+/// Of the commits of a cell, those before that do not count.
 const WARM_PART: f64 = 0.1;
 
 /// Fits to `cells`, beginning with `costs` and `device`, and from other beginnings besides. Each
@@ -69,6 +69,7 @@ pub fn fit(
         cells,
         costs,
         device,
+        commits: effort.commits,
     };
     // What cannot be simulated at all is reported before.
     let as_given = (vec![0.0; DIMENSIONS], problem.error_at(&[0.0; DIMENSIONS])?);
@@ -102,6 +103,7 @@ struct Problem<'a> {
     cells: &'a [MeasuredCell],
     costs: Costs,
     device: &'a DeviceModel,
+    commits: u64,
 }
 
 impl Problem<'_> {
@@ -157,11 +159,11 @@ impl Problem<'_> {
             if !setup.device.is_nothing() {
                 setup.device = device.clone();
             }
-            let lasts_ns = COMMITS as f64 / cell.per_s * 1e9;
+            let lasts_ns = self.commits as f64 / cell.per_s * 1e9;
             setup.warmup_ns = (lasts_ns * WARM_PART) as u64;
             // A guess that is far too slow does not have to be known exactly.
             setup.time_ns = (lasts_ns * 4.0) as u64;
-            setup.commits = Some(COMMITS);
+            setup.commits = Some(self.commits);
             let outcome = run(&setup)?;
             let of = outcome.recording.foreground();
             let seconds = outcome.recording.elapsed_ns() as f64 / 1e9;

@@ -433,6 +433,7 @@ fn a_fit_finds_what_made_the_cells() {
     let effort = crate::FitEffort {
         starts: 0,
         steps: 150,
+        commits: 2000,
     };
     let fit = crate::fit(&cells, (begun, &slower), effort).expect("fits");
     assert!(fit.error < 0.02, "{fit:?}");

@@ -28,7 +28,9 @@ pub mod target;
 use ::measure::driver::DriverError;
 
 pub use self::measure::{load, row};
-pub use calibrate::{CalibratedModel, CalibrationPlan, KeepPredictions, USUAL_EFFORT, calibrate};
+pub use calibrate::{
+    CalibratedModel, CalibrationPlan, KeepPredictions, QUICK_EFFORT, USUAL_EFFORT, calibrate,
+};
 pub use conduct::conduct;
 pub use console::Console;
 pub use ending::Stopped;

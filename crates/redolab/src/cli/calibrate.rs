@@ -7,7 +7,7 @@ use super::stored::StoreArgs;
 use super::values;
 use super::{CommandError, INCOMPLETE};
 use crate::experiment::plan::MeasurementPlan;
-use crate::experiment::{CalibrationPlan, Failure, USUAL_EFFORT, calibrate};
+use crate::experiment::{CalibrationPlan, Failure, QUICK_EFFORT, USUAL_EFFORT, calibrate};
 use crate::output::file::Audience;
 use crate::output::section;
 use analysis::account::calibration::account;
@@ -58,6 +58,9 @@ pub(crate) struct CalibrateArgs {
         help_heading = "Load"
     )]
     warmup: Nanos,
+    /// Look for the model in seconds, coarsely
+    #[arg(long, help_heading = "Load")]
+    quick: bool,
     /// Of which the cells are drawn that judge the model
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     holdout_seed: u64,
@@ -90,7 +93,11 @@ pub(crate) fn main(args: &CalibrateArgs) -> Result<ExitCode, CommandError> {
         time: args.time,
         warmup: args.warmup,
         holdout_seed: args.holdout_seed,
-        effort: USUAL_EFFORT,
+        effort: if args.quick {
+            QUICK_EFFORT
+        } else {
+            USUAL_EFFORT
+        },
     };
     let keep = |predictions: &[u8]| {
         let text = String::from_utf8_lossy(predictions);

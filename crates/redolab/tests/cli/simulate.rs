@@ -146,7 +146,7 @@ fn another_device_is_named_with_its_source_on_the_first_screen() {
     );
     assert!((95.0..115.0).contains(&slow), "{slow}");
     for (name, says) in [
-        ("drum", "--device drum: not a file that can be read"),
+        ("drum", "drum: not a device, nor a file that can be read"),
         (
             "drum",
             "hdd, hdd-array, sata, nvme, pmem, gp2-100, gp3, io2",
@@ -179,12 +179,14 @@ fn members_race_and_mirror_each_other() {
             "nvme",
         ],
     );
-    let mirror = rates(&simulate(&place, &path, &with("mirror:model,model")))[0];
-    let alone = rates(&simulate(&place, &path, &["--jobs", "8"]))[0];
-    assert!(
-        rates(&race)[0] > alone && mirror < alone,
-        "{mirror} {alone}"
-    );
+    let rate = |more: &[&str]| {
+        let more = [more, &["--jobs", "8", "--format", "json"]].concat();
+        rates(&simulate(&place, &path, &more))[0]
+    };
+    let alone = rate(&[]);
+    let race = rate(&["--members", "race:model,nvme"]);
+    let mirror = rate(&["--members", "mirror:model,model"]);
+    assert!(mirror < alone && alone < race, "{mirror} {alone} {race}");
     simulate(&place, &path, &with("ring:model,nvme")).expect(2, &["a ring and failover"]);
     simulate(&place, &path, &with("race:model,nothing")).expect(2, &["nothing: not a device"]);
 }

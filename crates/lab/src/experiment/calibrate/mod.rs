@@ -45,6 +45,13 @@ pub struct CalibrationPlan {
 pub const USUAL_EFFORT: FitEffort = FitEffort {
     starts: 3,
     steps: 150,
+    commits: 2000,
+};
+/// A coarse one, of seconds.
+pub const QUICK_EFFORT: FitEffort = FitEffort {
+    starts: 0,
+    steps: 10,
+    commits: 300,
 };
 
 /// A calibration that was carried out.

@@ -84,6 +84,7 @@ impl<'a> Fitted<'a> {
             let less = FitEffort {
                 starts: 0,
                 steps: plan.effort.steps / 3,
+                ..plan.effort
             };
             let refit = fit(&cells, from, less).map_err(failed)?;
             for cell in measured.cells.iter().filter(|of| is_of(of, row)) {

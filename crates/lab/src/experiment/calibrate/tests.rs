@@ -48,6 +48,7 @@ fn plan() -> CalibrationPlan {
         effort: simulate::FitEffort {
             starts: 0,
             steps: 60,
+            commits: 600,
         },
     }
 }
