@@ -32,8 +32,8 @@ const COSTS: Costs = Costs {
     contention: 0.2,
     work_variation: 0.3,
 };
-/// Commits of a cell that is predicted, and the virtual time before them.
-const COMMITS: u64 = 20_000;
+/// A cell that is predicted has so many times the commits of a guess; the virtual time before them.
+const MORE_COMMITS: u64 = 10;
 const WARMUP: Nanos = Nanos::from_millis(20);
 /// Virtual time at most: a prediction that is far too slow ends.
 const LONGEST: Nanos = Nanos::from_secs(20);
@@ -147,7 +147,7 @@ impl<'a> Fitted<'a> {
             named.copied().unwrap_or(LogWriter::Inline),
         );
         let spec = Spec {
-            commits: Some(COMMITS.div_ceil(cell.jobs.into())),
+            commits: Some((self.plan.effort.commits * MORE_COMMITS).div_ceil(cell.jobs.into())),
             ..Spec::closed(workload(cell.redo_bytes), cell.jobs, LONGEST, WARMUP)
         };
         let device = match null_device {
