@@ -37,9 +37,12 @@ fn baselines_find_the_laws_that_made_their_cells() {
     let found = Baselines::of(&cells);
     let power = found.power_law(8, 26_000).expect("five cells");
     assert!((power / rate(8, 26_000) - 1.0).abs() < 1e-6, "{power}");
-    // The same rates follow no such law exactly, and are near one.
-    let usl = found.usl(8, 26_000).expect("four numbers of jobs");
-    assert!((usl / rate(8, 26_000) - 1.0).abs() < 0.25, "{usl}");
+    let law = |n: u32| 1e4 * f64::from(n) / (1.0 + 0.1 * f64::from(n - 1));
+    let cells = [1, 4, 16, 64].map(|n| (n, 2000, law(n)));
+    let large = [(1, 125_000, law(1) / 4.0)];
+    let found = Baselines::of(&[&cells[..], &large].concat());
+    let usl = found.usl(8, 2000).expect("four numbers of jobs");
+    assert!((usl / law(8) - 1.0).abs() < 1e-3, "{usl}");
     assert_eq!(Baselines::of(&[]).power_law(1, 1), None);
 }
 
