@@ -3,6 +3,7 @@
 //! instance was restarted or its statistics were reset, which is reported, and nothing is
 //! subtracted. Listings of different instances are never subtracted.
 
+use super::notes::quote;
 use super::origin::{CellSource, SourcedCell, add_sourced};
 use super::tables::column;
 use measure::imported::{Cell, Column, Diagnostic, Severity, Table};
@@ -134,6 +135,7 @@ pub fn join(
             && growth(second, first).is_ok()
         {
             group.swap(0, 1);
+            diagnostics.push(swapped(group[0], group[1]));
         }
         let mut pairs = Vec::new();
         for pair in group.windows(2) {
@@ -374,17 +376,32 @@ fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Di
 }
 
 fn unnamed(first: &CounterListing) -> Diagnostic {
+    let detail = format!(
+        "listings of {} do not name their instance: no counter goes back, so they were subtracted \
+         as listings of one instance",
+        first.view.title
+    );
+    note_at(first, "counters.no_instance", detail)
+}
+
+/// Two listings were taken in the order that their names say.
+fn swapped(before: &CounterListing, after: &CounterListing) -> Diagnostic {
+    let detail = format!(
+        "{} of {} is taken as the later listing, by its name and because no counter goes back then",
+        after.view.title,
+        quote(after.file.as_bytes()),
+    );
+    note_at(before, "counters.named_order", detail)
+}
+
+fn note_at(listing: &CounterListing, id: &str, detail: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Note,
-        id: "counters.no_instance".to_owned(),
-        file: first.file.clone(),
-        line: Some(first.line),
+        id: id.to_owned(),
+        file: listing.file.clone(),
+        line: Some(listing.line),
         column: None,
-        detail: format!(
-            "listings of {} do not name their instance: no counter goes back, so they were \
-             subtracted as listings of one instance",
-            first.view.title
-        ),
+        detail,
         count: 1,
     }
 }

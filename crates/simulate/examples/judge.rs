@@ -8,19 +8,6 @@ use simulate::{
 };
 use std::collections::BTreeMap;
 
-/// Where a fit begins: round figures of a machine with two processors.
-const COSTS: Costs = Costs {
-    work_ns: 600,
-    copy_ns_per_kb: 60,
-    turn_ns: 300,
-    io_ns: 8000,
-    wake_ns: 2500,
-    switch_ns: 1500,
-    idle_ns: 5000,
-    poll_ns: 400,
-    contention: 0.2,
-    work_variation: 0.3,
-};
 const DISK: ServiceModel = ServiceModel {
     write_ns: 25_000.0,
     write_ns_per_kb: 60.0,
@@ -55,7 +42,7 @@ fn setup(name: &str, time_ns: u64) -> Option<SimulationSetup> {
     };
     Some(SimulationSetup {
         processors: if parts[1] == "any" { 2 } else { 1 },
-        costs: COSTS,
+        costs: Costs::ROUND,
         log: LogSetup {
             writer: writer.parse::<LogWriter>().ok()?,
             log_file_sync: sync.parse().ok(),
@@ -121,7 +108,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         steps: 200,
         commits: 2000,
     };
-    let found = fit(&chosen, (COSTS, &DeviceModel::Service(DISK)), effort)?;
+    let found = fit(
+        &chosen,
+        (Costs::ROUND, &DeviceModel::Service(DISK)),
+        effort,
+        &|| true,
+    )?;
     eprintln!("{found:#?}");
     println!(
         "device,cpus,sessions,record,mode,fitted,measured_per_s,simulated_per_s,off_pct,\

@@ -6,19 +6,6 @@ use redo::{Geometry, LogWriter, Policy, Triggers};
 use simulate::{Costs, DeviceModel, LogSetup, ModelDevice, SimulationSetup, run};
 use std::time::Instant;
 
-const COSTS: Costs = Costs {
-    work_ns: 600,
-    copy_ns_per_kb: 60,
-    turn_ns: 300,
-    io_ns: 8000,
-    wake_ns: 2500,
-    switch_ns: 1500,
-    idle_ns: 5000,
-    poll_ns: 400,
-    contention: 0.2,
-    work_variation: 0.3,
-};
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names = ModelDevice::shipped_names();
     let shipped = names.filter_map(ModelDevice::shipped);
@@ -35,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, device) in devices {
         let setup = SimulationSetup {
             processors: 2,
-            costs: COSTS,
+            costs: Costs::ROUND,
             log: LogSetup {
                 writer: LogWriter::Inline,
                 log_file_sync: None,

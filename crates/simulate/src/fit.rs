@@ -5,7 +5,7 @@
 
 use crate::device_model::DeviceModel;
 use crate::setup::{Costs, SimulationSetup};
-use crate::world::{SimulationStopped, run};
+use crate::world::{SimulationStopped, run_while};
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 use std::thread;
@@ -55,6 +55,9 @@ const FARTHEST: f64 = 20.0;
 /// Of the commits of a cell, those before that do not count.
 const WARM_PART: f64 = 0.1;
 
+/// Whether a fit goes on; asked by each of its threads.
+pub type GoesOn<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// Fits to `cells`, beginning with `costs` and `device`, and from other beginnings besides. Each
 /// beginning has a thread; the result does not depend on which of them ends first.
 ///
@@ -64,12 +67,14 @@ pub fn fit(
     cells: &[MeasuredCell],
     (costs, device): (Costs, &DeviceModel),
     effort: FitEffort,
+    goes_on: GoesOn<'_>,
 ) -> Result<Fit, SimulationStopped> {
     let problem = Problem {
         cells,
         costs,
         device,
         commits: effort.commits,
+        goes_on,
     };
     // What cannot be simulated at all is reported before.
     let as_given = (vec![0.0; DIMENSIONS], problem.error_at(&[0.0; DIMENSIONS])?);
@@ -81,6 +86,9 @@ pub fn fit(
         let ended = searches.into_iter().filter_map(|search| search.join().ok());
         ended.flatten().collect()
     });
+    if !goes_on() {
+        return Err(SimulationStopped::Interrupted);
+    }
     let better = |best: (Vec<f64>, f64), other: (Vec<f64>, f64)| match other.1 < best.1 {
         true => other,
         false => best,
@@ -104,6 +112,7 @@ struct Problem<'a> {
     costs: Costs,
     device: &'a DeviceModel,
     commits: u64,
+    goes_on: GoesOn<'a>,
 }
 
 impl Problem<'_> {
@@ -164,7 +173,7 @@ impl Problem<'_> {
             // A guess that is far too slow does not have to be known exactly.
             setup.time_ns = (lasts_ns * 4.0) as u64;
             setup.commits = Some(self.commits);
-            let outcome = run(&setup)?;
+            let outcome = run_while(&setup, self.goes_on)?;
             let of = outcome.recording.foreground();
             let seconds = outcome.recording.elapsed_ns() as f64 / 1e9;
             let commits = of.latency.count().max(1) as f64;

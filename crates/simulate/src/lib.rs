@@ -36,7 +36,7 @@ pub use device_model::{
     DeviceFront, DeviceModel, EmpiricalModel, FlashModel, LatencyTail, RateCap, RotationModel,
     ServiceModel,
 };
-pub use fit::{Fit, FitEffort, MeasuredCell, fit};
+pub use fit::{Fit, FitEffort, GoesOn, MeasuredCell, fit};
 pub use member_set::MemberCount;
 pub use model_file::{Model, ModelBasis, ModelDevice, ModelError};
 pub use setup::{Costs, LogSetup, MemberDevices, SimulationSetup, WayToDevices};

@@ -62,6 +62,22 @@ pub struct LogSetup {
     pub buffer_blocks: u64,
 }
 
+impl Costs {
+    /// Round figures of a machine with two processors: where a fit begins.
+    pub const ROUND: Costs = Costs {
+        work_ns: 600,
+        copy_ns_per_kb: 60,
+        turn_ns: 300,
+        io_ns: 8000,
+        wake_ns: 2500,
+        switch_ns: 1500,
+        idle_ns: 5000,
+        poll_ns: 400,
+        contention: 0.2,
+        work_variation: 0.3,
+    };
+}
+
 /// The devices of a log's members.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberDevices {

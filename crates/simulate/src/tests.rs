@@ -6,6 +6,7 @@ use crate::{
 };
 use measure::workload::{CommitMode, Workload};
 use redo::{Geometry, LogFileSync, LogWriter, Policy, Triggers};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Costs that are easy to add up.
 const COSTS: Costs = Costs {
@@ -435,6 +436,11 @@ fn a_fit_finds_what_made_the_cells() {
         steps: 150,
         commits: 2000,
     };
-    let fit = crate::fit(&cells, (begun, &slower), effort).expect("fits");
+    let fit = crate::fit(&cells, (begun, &slower), effort, &|| true).expect("fits");
     assert!(fit.error < 0.02, "{fit:?}");
+    let asked = AtomicU32::new(0);
+    let for_a_while = || asked.fetch_add(1, Ordering::Relaxed) < 40;
+    let ended = crate::fit(&cells, (begun, &slower), effort, &for_a_while);
+    assert_eq!(ended, Err(SimulationStopped::Interrupted));
+    assert!(asked.into_inner() < 80, "it ends soon");
 }

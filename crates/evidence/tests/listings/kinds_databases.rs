@@ -305,6 +305,11 @@ fn a_file_that_is_named_after_is_the_later_one() {
             import.close(reading).1.expect("it is evidence");
         }
         let out = import.finish();
+        let is_said = out
+            .diagnostics
+            .iter()
+            .any(|d| d.id == "counters.named_order");
+        assert_eq!(is_said, has(&out, "sqlserver_waits_change"));
         has(&out, "sqlserver_waits_change")
             .then(|| number(table(&out, "sqlserver_waits_change"), 0, "waits"))
     };

@@ -92,6 +92,18 @@ impl WhatIf<'_> {
         out
     }
 
+    /// The same with another model: members on its device are on that of the other.
+    fn with(&self, model: &Model) -> Self {
+        let mut out = self.clone();
+        for (_, device) in &mut out.members {
+            if *device == self.model.device {
+                *device = model.device.clone();
+            }
+        }
+        out.model = model.clone();
+        out
+    }
+
     /// The members, and what they did.
     fn facts(&self, counts: &[MemberCount]) -> Vec<SimulatedMember> {
         let all = self.members.iter().zip(counts).enumerate();
@@ -306,15 +318,23 @@ fn setup_of(
     })
 }
 
-fn simulated(setup: &SimulationSetup, console: &dyn Console) -> Result<SimulationOutcome, Failure> {
+pub(super) fn simulated(
+    setup: &SimulationSetup,
+    console: &dyn Console,
+) -> Result<SimulationOutcome, Failure> {
     let goes_on = || !console.interrupt().requested();
-    simulate::run_while(setup, &goes_on).map_err(|stopped| match stopped {
-        SimulationStopped::Interrupted => Failure::Interrupted,
-        stopped => {
-            let jobs = words::plural(setup.sessions.into(), "job");
-            Failure::Unusable(format!("{} with {jobs}: {stopped}", setup.workload.name))
-        }
+    simulate::run_while(setup, &goes_on).map_err(|stopped| {
+        let jobs = words::plural(setup.sessions.into(), "job");
+        failure(stopped, &format!("{} with {jobs}", setup.workload.name))
     })
+}
+
+/// Why `what` could not be simulated.
+pub(super) fn failure(stopped: SimulationStopped, what: &str) -> Failure {
+    match stopped {
+        SimulationStopped::Interrupted => Failure::Interrupted,
+        stopped => Failure::Unusable(format!("{what}: {stopped}")),
+    }
 }
 
 /// `what` is outside of the cells that were fitted, and how far; `None` where it is not.
@@ -366,10 +386,7 @@ fn influence(
         return Ok(Vec::new());
     };
     let rate = |model: &Model| {
-        let what_if = WhatIf {
-            model: model.clone(),
-            ..what_if.clone()
-        };
+        let what_if = what_if.with(model);
         let mut of = setup_of(plan, spec, &what_if)?;
         of.warmup_ns = of.warmup_ns.min(VARIED_NS / 4);
         of.time_ns = of.time_ns.min(VARIED_NS);

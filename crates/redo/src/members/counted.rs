@@ -4,8 +4,8 @@
 //! What it leaves out: members that fail, are late or return; rings.
 
 use super::MemberTable;
-use super::lane::{Abilities, LaneProgress, LaneState, Upto};
-use super::queue::winner;
+use super::lane::{Abilities, LaneState, Upto};
+use super::queue::{Pending, winner};
 use device::{Op, OpCompletion, OpKind};
 
 /// What a member carries out.
@@ -20,13 +20,6 @@ pub enum MemberOp {
     },
     /// What this member has completed becomes durable.
     Flush,
-}
-
-struct Pending {
-    id: u64,
-    upto: Upto,
-    bytes: u64,
-    flush: bool,
 }
 
 /// Members in cells: cells mirror each other, the members of a cell race.
@@ -127,29 +120,10 @@ impl CountedMembers {
 
     /// An operation of the log writer that is complete, its bytes, and the member that decided it.
     pub fn complete(&mut self) -> Option<(u64, u64, usize)> {
-        let progress = |(member, lane): (usize, &LaneState)| {
-            let status = lane.status();
-            LaneProgress {
-                member,
-                complete: status.complete.number,
-                durable: status.durable.number,
-                failed: status.failed,
-            }
-        };
-        let lanes = self.lanes.iter().enumerate().map(progress);
-        let of = |pending: &Pending| {
-            winner(
-                self.table,
-                lanes.clone(),
-                (pending.flush, pending.upto.number),
-                false,
-            )
-        };
-        let found = self
-            .pending
-            .iter()
-            .enumerate()
-            .find_map(|(at, p)| Some((at, of(p)?)));
+        let lanes = self.lanes.iter().map(LaneState::status).enumerate();
+        let of = |pending| winner(self.table, lanes.clone(), pending, false);
+        let mut pending = self.pending.iter().enumerate();
+        let found = pending.find_map(|(at, pending)| Some((at, of(pending)?)));
         let (at, member) = found?;
         let pending = self.pending.remove(at);
         if !pending.flush {

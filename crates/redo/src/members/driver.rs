@@ -12,7 +12,7 @@
 //! What it must not know: what is complete or durable, and what is wanted next.
 
 use super::errands::{LOOK, is_late};
-use super::lane::{Abilities, FLUSH, LaneProgress, LaneState, LaneStatus, Number, Upto};
+use super::lane::{Abilities, FLUSH, LaneState, LaneStatus, Number, Upto};
 use crate::planted::{Bug, Planted};
 use crate::sync::{Builder, JoinHandle, Mutex, MutexGuard};
 use device::queue::{LogDevice, Queue};
@@ -86,8 +86,8 @@ impl Lane {
             flushes_early: planted.has(Bug::FlushOfTheFirst),
             ..Abilities::of_a_cell(races, caps.max_io_bytes.into())
         };
-        let lane = LaneState::new(bytes, can)?;
-        let region = Arc::clone(lane.region().expect("memory of its own"));
+        let region = Arc::new(Region::new(bytes)?);
+        let lane = LaneState::new(Arc::clone(&region), can);
         let shared = Arc::new(Shared {
             state: Mutex::new(Driven {
                 lane,
@@ -189,14 +189,9 @@ impl Lane {
         self.status.durable
     }
 
-    /// How far it is.
-    pub(super) fn progress_so_far(&self) -> LaneProgress {
-        LaneProgress {
-            member: self.member,
-            complete: self.status.complete.number,
-            durable: self.status.durable.number,
-            failed: self.status.failed,
-        }
+    /// How it is, as it was seen last.
+    pub(super) fn status(&self) -> LaneStatus {
+        self.status
     }
 
     /// It moves when this does.

@@ -13,7 +13,7 @@
 //! - A flush is handed out only where it was wanted: by the log writer, or by a write that is
 //!   expected to be flushed next.
 
-use device::{DeviceError, Op, OpCompletion, OpKind, Piece, Region};
+use device::{Op, OpCompletion, OpKind, Piece, Region};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -158,22 +158,11 @@ pub(super) struct LaneStatus {
     pub(super) idle: bool,
 }
 
-/// How far a member is.
-#[derive(Clone, Copy)]
-pub(super) struct LaneProgress {
-    pub(super) member: usize,
-    /// The last write up to which all are complete, and durable.
-    pub(super) complete: Number,
-    pub(super) durable: Number,
-    /// Nothing of it counts.
-    pub(super) failed: bool,
-}
-
-impl LaneProgress {
+impl LaneStatus {
     /// Whether it has everything up to a write: durable where that is `true`.
     pub(super) fn has(self, (durable, number): (bool, Number)) -> bool {
         let has = if durable { self.durable } else { self.complete };
-        !self.failed && has >= number
+        !self.failed && has.number >= number
     }
 }
 
@@ -200,10 +189,10 @@ pub(super) struct LaneState {
 }
 
 impl LaneState {
-    pub(super) fn new(bytes: usize, can: Abilities) -> Result<LaneState, DeviceError> {
-        let region = Arc::new(Region::new(bytes)?);
+    /// One that writes from this memory.
+    pub(super) fn new(region: Arc<Region>, can: Abilities) -> LaneState {
         let bytes = region.len() as u64;
-        Ok(LaneState::with(Memory::new(bytes, Some(region)), can))
+        LaneState::with(Memory::new(bytes, Some(region)), can)
     }
 
     /// One that keeps counts and no bytes.
@@ -239,11 +228,6 @@ impl LaneState {
     /// Nothing is handed out while it is on hold.
     pub(super) fn hold(&mut self, on_hold: bool) {
         self.on_hold = on_hold;
-    }
-
-    /// Its memory; `None` where only counts are kept.
-    pub(super) fn region(&self) -> Option<&Arc<Region>> {
-        self.memory.region.as_ref()
     }
 
     /// Gives it a write of the bytes that `copy` writes into the region at the pieces. Where there

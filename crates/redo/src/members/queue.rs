@@ -7,7 +7,7 @@
 
 use super::contest::Contest;
 use super::driver::Lane;
-use super::lane::{LaneProgress, Number, Upto};
+use super::lane::{LaneStatus, Number, Upto};
 use super::patience::Patience;
 use super::{Marked, MemberTable, Members, Standing};
 use crate::planted::{Bug, Planted};
@@ -22,30 +22,31 @@ use std::time::Duration;
 const EIO: i32 = 5;
 
 /// An operation that was not returned.
-struct Pending {
-    id: u64,
+pub(super) struct Pending {
+    pub(super) id: u64,
     /// Of a write itself; of a flush the last write that it covers.
-    upto: Upto,
+    pub(super) upto: Upto,
     /// Bytes that it transfers.
-    bytes: u64,
-    flush: bool,
+    pub(super) bytes: u64,
+    pub(super) flush: bool,
 }
 
-/// Whether of each cell that has a lane one has everything up to a write, as [`LaneProgress::has`]
-/// says; the first that has. A planted bug ends `at_first` of them.
+/// Whether of each cell that has a lane one has completed `pending`; the first that has. Lanes are
+/// given with their members. A planted bug ends `at_first` of them.
 pub(super) fn winner(
     table: MemberTable,
-    lanes: impl Iterator<Item = LaneProgress> + Clone,
-    wanted: (bool, Number),
+    lanes: impl Iterator<Item = (usize, LaneStatus)> + Clone,
+    pending: &Pending,
     at_first: bool,
 ) -> Option<usize> {
+    let has = |status: LaneStatus| status.has((pending.flush, pending.upto.number));
     let mut first = None;
     for cell in table.cells() {
-        let mut of_cell = lanes.clone().filter(|lane| cell.contains(&lane.member));
+        let mut of_cell = lanes.clone().filter(|(member, _)| cell.contains(member));
         if of_cell.clone().next().is_none() {
             continue;
         }
-        let found = of_cell.find(|lane| lane.has(wanted))?.member;
+        let (found, _) = of_cell.find(|(_, status)| has(*status))?;
         first = first.or(Some(found));
         if at_first {
             break;
@@ -248,12 +249,12 @@ impl QueueState {
     fn winner(&self, pending: &Pending) -> Option<usize> {
         let wanted = (pending.flush, pending.upto.number);
         let required = self.returning.as_ref().filter(|r| r.required);
-        if !required.is_none_or(|returning| returning.lane.progress_so_far().has(wanted)) {
+        if !required.is_none_or(|returning| returning.lane.status().has(wanted)) {
             return None;
         }
-        let lanes = self.lanes.iter().map(Lane::progress_so_far);
+        let lanes = self.lanes.iter().map(|lane| (lane.member, lane.status()));
         let at_first = self.planted.has(Bug::MirrorAtFirst);
-        winner(self.standing.table, lanes, wanted, at_first)
+        winner(self.standing.table, lanes, pending, at_first)
     }
 
     pub(super) fn pump(&mut self) {

@@ -6,7 +6,7 @@ use super::notes::NotesArgs;
 use super::stored::StoreArgs;
 use super::values;
 use super::{CommandError, INCOMPLETE};
-use crate::experiment::plan::MeasurementPlan;
+use crate::experiment::plan::{LogPlan, MeasurementPlan};
 use crate::experiment::{CalibrationPlan, Failure, QUICK_EFFORT, USUAL_EFFORT, calibrate};
 use crate::output::file::Audience;
 use crate::output::section;
@@ -74,6 +74,9 @@ pub(crate) struct CalibrateArgs {
     store: StoreArgs,
 }
 
+/// Logs are made for each set of cells: small ones take less than the cells, and are switched.
+const LOG_FILE_BYTES: u64 = 64 << 20;
+
 pub(crate) fn main(args: &CalibrateArgs) -> Result<ExitCode, CommandError> {
     let output = &args.output;
     let store = args.store.open_to_store()?;
@@ -83,10 +86,13 @@ pub(crate) fn main(args: &CalibrateArgs) -> Result<ExitCode, CommandError> {
         output.check_report(Some(file))?;
     }
     let terminal = Terminal::new(output, None)?.agreeing(args.safety.yes);
+    let mut log = LogPlan::default();
+    log.shape.file_bytes = LOG_FILE_BYTES;
     let plan = CalibrationPlan {
         target: args.safety.target_of_several(&args.path),
         name: args.path.display().to_string(),
         measured: MeasurementPlan {
+            log,
             notes: args.notes.notes()?,
             ..args.safety.plan()
         },

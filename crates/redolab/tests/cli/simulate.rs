@@ -187,6 +187,23 @@ fn members_race_and_mirror_each_other() {
     let race = rate(&["--members", "race:model,nvme"]);
     let mirror = rate(&["--members", "mirror:model,model"]);
     assert!(mirror < alone && alone < race, "{mirror} {alone} {race}");
+    // A value of the model is that of all members that are on its device.
+    let moved = |members: &'static str| {
+        let done = simulate(
+            &place,
+            &path,
+            &["--jobs", "1", "--format", "json", "--members", members],
+        );
+        let all = done.json()["target"]["influence"].clone();
+        let all = all.as_array().expect("influences").clone();
+        let found = all
+            .iter()
+            .find(|of| of["value"] == "write_us")
+            .expect("a value");
+        found["change_pct"].as_f64().expect("a number")
+    };
+    let (both, one) = (moved("mirror:model,model"), moved("mirror:model,hdd"));
+    assert!(both < -4.0 && one > -1.0, "{both} {one}");
     simulate(&place, &path, &with("ring:model,nvme")).expect(2, &["a ring and failover"]);
     simulate(&place, &path, &with("race:model,nothing")).expect(2, &["nothing: not a device"]);
 }

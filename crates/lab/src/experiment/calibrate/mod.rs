@@ -66,8 +66,11 @@ pub struct CalibratedModel {
 /// Keeps predictions where nobody changes them, and gives their SHA-256.
 pub type KeepPredictions<'a> = &'a dyn Fn(&[u8]) -> Result<String, Failure>;
 
-/// Parts of `--max-write` for the cells that are fitted and for those that judge.
-const FITTED_PART: f64 = 0.6;
+/// Parts of `--max-write`: for the cells that are fitted, for each repetition of some of them, and
+/// for those that judge. All together are one.
+const FITTED_PART: f64 = 0.4;
+const REPEATED_PART: f64 = 0.1;
+const JUDGING_PART: f64 = 0.3;
 /// Each cell is measured so often.
 const RUNS: u32 = 2;
 /// Rows whose cells do not repeat are measured again so often.
@@ -100,7 +103,7 @@ pub fn calibrate(
         console.say(&format!(
             "Two runs of a cell differ by more than {REPEATS_PCT} %: once more:"
         ));
-        if let Some(again) = lab.cells(&unsteady, FITTED_PART, None)? {
+        if let Some(again) = lab.cells(&unsteady, REPEATED_PART, None)? {
             measured.replace(again);
         }
     }
@@ -124,7 +127,7 @@ pub fn calibrate(
     console.say("Cells without a device, for the processors' part:");
     let null = lab.without_a_device()?;
     console.say("Fitting the model to these cells.");
-    let fitted = Fitted::to(&measured, &null, plan)?;
+    let fitted = Fitted::to(&measured, &null, (plan, console))?;
     facts.fitted = fitted.cells(&measured, &null)?;
     facts.fit_error_pct = fitted.fit.error * 100.0;
     let drawn = Cells::drawn(plan.holdout_seed);
@@ -132,7 +135,7 @@ pub fn calibrate(
     let kept = predict::in_json(&predicted).map_err(Failure::Unusable)?;
     let hash = keep(&kept)?;
     console.say("Other cells, which were predicted, to judge it:");
-    if let Some(judging) = lab.cells(&drawn, 1.0 - FITTED_PART, Some(&hash))? {
+    if let Some(judging) = lab.cells(&drawn, JUDGING_PART, Some(&hash))? {
         facts.runs.extend(judging.runs.iter().cloned());
         facts.judged = predict::judged(predicted, &judging);
     }

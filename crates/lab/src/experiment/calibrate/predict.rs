@@ -1,8 +1,9 @@
 //! From measured cells to a model, from the model to predictions, and from these to their errors.
 
 use super::super::Failure;
+use super::super::console::Console;
 use super::super::row::Spec;
-use super::super::simulated::{ModelLog, setup};
+use super::super::simulated::{ModelLog, failure, setup, simulated};
 use super::CalibrationPlan;
 use super::cells::{Cells, LOG_WRITERS, MeasuredCell, MeasuredCells, figures, of_writer, workload};
 use crate::observe::machine;
@@ -15,33 +16,24 @@ use analysis::calibration::{
 use redo::LogWriter;
 use simulate::{
     Costs, DeviceModel, Fit, FitEffort, LatencyTail, Model, ModelBasis, ServiceModel,
-    SimulationOutcome, SimulationSetup, fit, run,
+    SimulationOutcome, SimulationSetup, fit,
 };
 use std::collections::BTreeMap;
 
-/// Where a fit begins: round figures of one machine, which is a guess for every other.
-const COSTS: Costs = Costs {
-    work_ns: 600,
-    copy_ns_per_kb: 60,
-    turn_ns: 300,
-    io_ns: 8000,
-    wake_ns: 2500,
-    switch_ns: 1500,
-    idle_ns: 5000,
-    poll_ns: 400,
-    contention: 0.2,
-    work_variation: 0.3,
-};
 /// A cell that is predicted has so many times the commits of a guess; the virtual time before them.
 const MORE_COMMITS: u64 = 10;
 const WARMUP: Nanos = Nanos::from_millis(20);
 /// Virtual time at most: a prediction that is far too slow ends.
 const LONGEST: Nanos = Nanos::from_secs(20);
 
+/// A cell that a fit is shown, and its row of jobs and redo.
+type ShownCell = (Option<(u32, u32)>, simulate::MeasuredCell);
+
 /// A model that was fitted.
 pub(super) struct Fitted<'a> {
     pub(super) fit: Fit,
     plan: &'a CalibrationPlan,
+    console: &'a dyn Console,
     processors: u32,
     seal_bytes: u32,
     /// Errors of cells that were left out of a fit, logarithms: within the others, and beyond them.
@@ -53,43 +45,46 @@ impl<'a> Fitted<'a> {
     pub(super) fn to(
         measured: &MeasuredCells,
         null: &[[Run; 2]],
-        plan: &'a CalibrationPlan,
+        (plan, console): (&'a CalibrationPlan, &'a dyn Console),
     ) -> Result<Fitted<'a>, Failure> {
         let device = DeviceModel::Service(device_of(measured));
         let mut fitted = Fitted {
             fit: Fit {
-                costs: COSTS,
+                costs: Costs::ROUND,
                 device,
                 error: f64::INFINITY,
             },
             plan,
+            console,
             processors: machine::usable_cpus(),
             seal_bytes: measured.seal_bytes,
             left_out: [Vec::new(), Vec::new()],
             baselines: baselines(measured),
         };
-        let of = |row| fitted.fitted_cells(measured, null, row);
-        let all = of(None)?;
-        let rows = Cells::fitted().rows;
-        let without: Vec<_> = rows
-            .iter()
-            .map(|row| Ok((*row, of(Some(*row))?)))
-            .collect::<Result<_, Failure>>()?;
-        let failed = |stopped: simulate::SimulationStopped| Failure::Unusable(stopped.to_string());
-        fitted.fit = fit(&all, (COSTS, &fitted.fit.device), plan.effort).map_err(failed)?;
+        let all = fitted.fitted_cells(measured, null)?;
+        let interrupt = console.interrupt();
+        let goes_on = || !interrupt.requested();
+        let fit = |without: Option<(u32, u32)>, from: &Fit, effort| {
+            let shown = all
+                .iter()
+                .filter(|(row, _)| without.is_none() || *row != without);
+            let cells: Vec<_> = shown.map(|(_, cell)| cell.clone()).collect();
+            let found = fit(&cells, (from.costs, &from.device), effort, &goes_on);
+            found.map_err(|stopped| failure(stopped, "the fit"))
+        };
+        fitted.fit = fit(None, &fitted.fit, plan.effort)?;
         let [_, most] = Cells::fitted().jobs();
-        for (row, cells) in without {
-            let from = (fitted.fit.costs, &fitted.fit.device);
+        for row in Cells::fitted().rows {
             // It begins at the fit with all.
             let less = FitEffort {
                 starts: 0,
                 steps: plan.effort.steps / 3,
                 ..plan.effort
             };
-            let refit = fit(&cells, from, less).map_err(failed)?;
+            let refit = fit(Some(row), &fitted.fit, less)?;
             for cell in measured.cells.iter().filter(|of| is_of(of, row)) {
                 let setup = fitted.setup(&cell.cell, false, &refit)?;
-                let simulated = rate(&run(&setup).map_err(failed)?);
+                let simulated = rate(&simulated(&setup, console)?);
                 let measured = CellFigures::between(cell.runs).per_s;
                 let beyond = usize::from(row.0 == most);
                 fitted.left_out[beyond].push((simulated / measured).ln());
@@ -98,36 +93,36 @@ impl<'a> Fitted<'a> {
         Ok(fitted)
     }
 
-    /// What a fit is shown, without the cells of a row.
+    /// What a fit is shown, with the row of each cell; those without a device are of none.
     fn fitted_cells(
         &self,
         measured: &MeasuredCells,
         null: &[[Run; 2]],
-        without: Option<(u32, u32)>,
-    ) -> Result<Vec<simulate::MeasuredCell>, Failure> {
-        let shown = |of: &&MeasuredCell| without.is_none_or(|row| !is_of(of, row));
+    ) -> Result<Vec<ShownCell>, Failure> {
         let mut out = Vec::new();
-        for of in measured.cells.iter().filter(shown) {
+        for of in &measured.cells {
             let figures = CellFigures::between(of.runs);
             let processor = of.rows.iter().filter_map(processor_ns);
-            out.push(simulate::MeasuredCell {
+            let shown = simulate::MeasuredCell {
                 setup: self.setup(&of.cell, false, &self.fit)?,
                 per_s: figures.per_s,
                 processor_ns: mean(processor),
                 sync_p50_ns: Some(figures.p50_ns),
-            });
+            };
+            out.push((Some((of.cell.jobs, of.cell.redo_bytes)), shown));
         }
         for (cell, at, runs) in null_cells(null) {
             let Some(figures) = both(runs, at) else {
                 continue;
             };
             let rows = runs.iter().filter_map(|run| run.rows.get(at));
-            out.push(simulate::MeasuredCell {
+            let shown = simulate::MeasuredCell {
                 setup: self.setup(&cell, true, &self.fit)?,
                 per_s: CellFigures::between(figures).per_s,
                 processor_ns: mean(rows.filter_map(processor_ns)),
                 sync_p50_ns: None,
-            });
+            };
+            out.push((None, shown));
         }
         Ok(out)
     }
@@ -171,8 +166,7 @@ impl<'a> Fitted<'a> {
         cell: &CalibrationCell,
         null_device: bool,
     ) -> Result<SimulationOutcome, Failure> {
-        let setup = self.setup(cell, null_device, &self.fit)?;
-        run(&setup).map_err(|stopped| Failure::Unusable(stopped.to_string()))
+        simulated(&self.setup(cell, null_device, &self.fit)?, self.console)
     }
 
     /// The cells that were fitted, by the model.

@@ -5,6 +5,7 @@ use super::super::simulated::{ModelLog, setup};
 use super::cells::{LOG_WRITERS, MeasuredCell, of_writer};
 use super::predict::{in_json, judged};
 use super::*;
+use crate::experiment::console::Silent;
 use crate::experiment::plan::LogPlan;
 use ::measure::record::Recording;
 use analysis::calibration::{CalibrationCell, errors};
@@ -121,7 +122,8 @@ fn other_cells_of_a_known_machine_are_predicted() {
     let (plan, fitted_to) = (plan(), measured(&Cells::fitted(), 1.0));
     assert_eq!(fitted_to.refusal(), None);
     let null = without_a_device();
-    let fitted = Fitted::to(&fitted_to, &null, &plan).expect("a fit");
+    let console = Silent::default();
+    let fitted = Fitted::to(&fitted_to, &null, (&plan, &console)).expect("a fit");
     let shown = fitted.cells(&fitted_to, &null).expect("simulated");
     assert_eq!(shown.len(), 18 + 4, "{shown:?}");
     let drawn = Cells::drawn(plan.holdout_seed);
@@ -151,4 +153,10 @@ fn cells_that_do_not_repeat_are_refused_with_the_worst_of_them() {
     found.replace(measured(&unsteady, 1.0));
     assert_eq!(found.refusal(), None);
     assert_eq!(found.cells.len(), 18);
+}
+
+#[test]
+fn all_parts_of_what_may_be_written_are_one() {
+    let all = FITTED_PART + f64::from(REPEATED) * REPEATED_PART + JUDGING_PART;
+    assert!((all - 1.0).abs() < 1e-9, "{all}");
 }

@@ -11,7 +11,7 @@ const ABLE: Abilities = Abilities {
 };
 
 fn lane(can: Abilities) -> LaneState {
-    LaneState::new(16 << 10, can).expect("memory")
+    LaneState::new(Arc::new(Region::new(16 << 10).expect("memory")), can)
 }
 
 /// Gives it the write of this number, of 1,000 bytes behind the one before.
