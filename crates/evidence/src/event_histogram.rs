@@ -355,12 +355,8 @@ impl HistogramLines {
         };
         let label_field = field(&["WAIT_TIME_MILLI", "WAIT_TIME_MICRO"])?;
         let label = number(label_field.as_bytes())?;
-        // A blank count is zero.
         let count_field = field(&["WAIT_COUNT"])?;
-        let count = match count_field.trim() {
-            "" => 0,
-            text => number(text.as_bytes())?,
-        };
+        let count = number(count_field.as_bytes())?;
         let event = field(&["EVENT_NAME", "EVENT"]).cloned();
         let part = |name: &str| field(&[name]).filter(|v| !v.is_empty()).cloned();
         let instance = INSTANCES.iter().find_map(|name| part(name));

@@ -349,17 +349,13 @@ struct HistogramLine {
 impl HistogramLine {
     fn of(bound_ns: u64, bucket: &ListedBucket) -> HistogramLine {
         let count = Cell::Count(bucket.count);
-        let count_cell = match bucket.count_span {
-            None => SourcedCell::derived(count, "0, as a blank count is", Vec::new()),
-            span => SourcedCell::read(count, span),
-        };
         HistogramLine {
             bound_ns,
             count: bucket.count,
             name_spans: bucket.name_spans.into_iter().flatten().collect(),
             event_span: bucket.event_span,
             label_cell: label_cell(bucket),
-            count_cell,
+            count_cell: SourcedCell::read(count, bucket.count_span),
         }
     }
 

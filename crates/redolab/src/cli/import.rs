@@ -70,17 +70,15 @@ pub(crate) struct ImportArgs {
 struct ReadFiles {
     /// Named files that gave nothing: each with why.
     bad: Vec<String>,
-    /// Those of them whose program is known by name: beside evidence they change no answer.
-    by_name: usize,
     cut: bool,
     /// A file was of no kind: the list of kinds is printed once.
     has_unknown: bool,
 }
 
 impl ReadFiles {
-    /// Whether everything was read that is not known by the name of another program.
+    /// Whether everything was read.
     fn are_whole(&self) -> bool {
-        self.bad.len() == self.by_name && !self.cut
+        self.bad.is_empty() && !self.cut
     }
 
     /// Takes what became of a file.
@@ -133,14 +131,7 @@ impl ReadFiles {
             Err(Failed::Refused(refusal)) => {
                 let why = refusal.to_string();
                 self.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
-                let is_named = matches!(refusal, ImportRefusal::NotRead { .. });
-                self.by_name += usize::from(is_named);
-                let severity = if is_named {
-                    Severity::Warning
-                } else {
-                    Severity::Error
-                };
-                import.note(severity, "import.refused", name, bare(&why, name));
+                import.note(Severity::Error, "import.refused", name, bare(&why, name));
                 self.bad.push(why);
             }
             Err(Failed::Open(why)) => {
