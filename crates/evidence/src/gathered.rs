@@ -19,6 +19,8 @@ pub struct Gathered {
     pub snapshots: Vec<Snapshot>,
     /// Listings of counters since a start, in the order in which they were read.
     pub counters: Vec<CounterListing>,
+    /// Devices that a file says hold the log, with the file and its line.
+    pub log_devices: Vec<(String, String, u64)>,
     /// Pieces of evidence that were found: a file that adds none is an error.
     pub yielded: u64,
 }

@@ -121,19 +121,21 @@ impl Import {
             series,
             snapshots,
             counters,
+            log_devices,
             ..
         } = self.gathered;
         let mut all = tables::of_rows(&rows, &self.rows_of);
         snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
         counters::join(&counters, &mut all, &mut self.diagnostics);
+        let log_device = crate::listing::log_device(&log_devices, &all, &mut self.diagnostics);
         Outcome {
             rows,
             imported: Imported {
                 sources: self.sources,
                 tables: all,
                 series,
-                log_device: None,
+                log_device,
             },
             diagnostics: self.diagnostics,
         }
@@ -291,7 +293,12 @@ impl Reading {
             Some(_) => self.feed_last(&rest),
             None => {
                 self.head.extend_from_slice(&rest);
-                self.choose(true)?;
+                if let Err(refused) = self.choose(true) {
+                    // A mail beside a listing is no evidence, but may name the log's device.
+                    let said = crate::listing::said_in(&self.head, &self.source.file);
+                    out.log_devices.extend(said);
+                    return Err(refused);
+                }
                 self.feed_last(&[]);
             }
         }

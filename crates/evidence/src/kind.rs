@@ -88,7 +88,7 @@ const KINDS: &[Spec] = &[
     Spec {
         kind: Kind::Iostat,
         name: "iostat",
-        looked_for: "headings `Device … w/s …` of iostat",
+        looked_for: "headings `Device … w/s …` of iostat, or `DEV … tps …` of sar -d",
         is: |head| listing::is(Kind::Iostat, head),
     },
     Spec {

@@ -62,6 +62,7 @@ mod wrapped;
 pub use gathered::Gathered;
 pub use import::{HEAD_BYTES, Import, Outcome, Reading};
 pub use kind::KindError;
+pub use listing::LOG_DEVICE;
 pub use notes::Notes;
 pub use options::{Kind, Options, SourceOffset, SourceOffsetError};
 pub use refusal::ImportRefusal;

@@ -229,7 +229,8 @@ const TOOLS: &[Tool] = &[
     ),
     (
         "output of smartctl or nvme-cli, which holds no latency",
-        "keep it beside the evidence: redolab check reads the same of the drive itself",
+        "percentage_used from 100 on, available_spare under its threshold or media errors mean: replace the drive; \
+         redolab check reads the same of the drive itself",
         &[
             &["=== START OF "],
             &["Smart Log for NVME device"],
@@ -294,20 +295,10 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "output of sar",
-        IOSTAT,
-        &[
-            &[" DEV ", "tps", "%util"],
-            &[" DEV ", "rd_sec/s"],
-            &["Average:", " DEV "],
-        ],
-    ),
-    (
         "output of sar or mpstat",
-        IOSTAT,
+        "import `sar -d` of the same time",
         &[
             &["     CPU     %u"],
-            &["          DEV       tps"],
             &["  CPU    %usr"],
             &["        CPU      %u"],
         ],

@@ -74,6 +74,9 @@ pub struct Source {
     pub regions: Vec<SourceRegion>,
 }
 
+/// Key of the fact that a file names a setting with which commits do not wait for a medium.
+pub const NOT_DURABLE: &str = "not durable";
+
 /// Lines of a file that became the same. Either `read_as` or `passed_over` is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRegion {

@@ -43,8 +43,8 @@ const VIEWS: [ListedView; 2] = [
             ("writes", "num_of_writes writes"),
             ("stall_ms", "io_stall_write_ms write_stall_ms"),
             ("file_id", "file_id fileid"),
-            ("file", "physical_name file_name filename type_desc"),
-            ("database", "database_name database db name (nocolumnname)"),
+            ("file", "physical_name file_name filename type_desc name"),
+            ("database", "database_name database db (nocolumnname) name"),
             ("bytes", "num_of_bytes_written"),
             ("read_stall_ms", "io_stall_read_ms read_stall_ms"),
         ],
@@ -61,10 +61,10 @@ fn columns(view: &ListedView, headings: &[String]) -> Option<[Option<usize>; COL
         let before = heading.strip_suffix(&name.to_ascii_lowercase());
         before.is_some_and(|b| b.is_empty() || name.len() > 4 && !b.ends_with('_'))
     };
+    // Names are in the order in which they are looked for.
     let at = view.3.map(|(_, names)| {
-        headings
-            .iter()
-            .position(|h| names.split(' ').any(|name| is(h, name)))
+        let mut names = names.split(' ');
+        names.find_map(|name| headings.iter().position(|h| is(h, name)))
     });
     at[..view.2].iter().all(Option::is_some).then_some(at)
 }
@@ -108,8 +108,15 @@ pub(super) fn take(grid: &Grid, sheets: &mut Sheets) -> bool {
             })
             .collect();
         let file = text(3).to_ascii_lowercase();
-        let is_log = file == "log" || file.ends_with(".ldf") || file.is_empty() && text(2) == "2";
-        cells.extend(is_files.then(|| SourcedCell::label(if is_log { "log" } else { "data" })));
+        let holds = match (file.as_str(), text(2)) {
+            ("log", _) | ("", "2") => "log",
+            ("rows", _) | ("", "1") => "data",
+            ("", _) => "",
+            (name, _) if name.ends_with(".ldf") || name.ends_with("_log") => "log",
+            (name, _) if name.ends_with("df") || name.contains("data") => "data",
+            _ => "",
+        };
+        cells.extend(is_files.then(|| SourcedCell::label(holds)));
         sheets.sourced_row(table, *line, cells);
     }
     true

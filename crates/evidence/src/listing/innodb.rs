@@ -3,6 +3,7 @@
 //! `SHOW GLOBAL VARIABLES`, with borders, separated by tabs or blanks, or vertical (`\G`). Other
 //! sections and variables say nothing about the log and are passed over.
 
+use super::innodb_files::{LogFileSummary, NAMES as OF_FILES};
 use crate::counters::{CounterListing, CounterView};
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
@@ -29,8 +30,9 @@ static VARIABLES: CounterView = view(
     ("variable", "Variable_name"),
 );
 
-/// Variables about the log and commits. Those of the second half are no counters.
-const COUNTED: [&str; 20] = [
+/// Variables about the log, commits, and what else sessions wait for. Those of the second half are
+/// no counters.
+const COUNTED: [&str; 22] = [
     "Innodb_os_log_fsyncs",
     "Innodb_os_log_written",
     "Innodb_log_waits",
@@ -49,6 +51,8 @@ const COUNTED: [&str; 20] = [
     "Handler_rollback",
     "Binlog_commits",
     "Binlog_group_commits",
+    "Innodb_row_lock_waits",
+    "Innodb_row_lock_time",
     "Questions",
     "Uptime",
 ];
@@ -152,6 +156,7 @@ pub struct InnodbOutput {
     name: Option<SourcedCell>,
     /// The listing of variables that is being read.
     variables: Option<CounterListing>,
+    files: LogFileSummary,
     /// Listings, for their differences.
     pub listings: Vec<CounterListing>,
 }
@@ -198,6 +203,9 @@ impl InnodbOutput {
                 });
             }
             return;
+        }
+        for (name, value) in self.files.line(line) {
+            self.variable(SourcedCell::label(name), source.cell(value), number, sheets);
         }
         let found = variable(line);
         // A status may be cut, and what follows it is of another statement.
@@ -332,7 +340,7 @@ impl InnodbOutput {
                 CounterListing::new(&VARIABLES, &self.file, number)
             }
         };
-        if COUNTED.contains(&key.as_str()) {
+        if COUNTED.contains(&key.as_str()) || OF_FILES.contains(&key.as_str()) {
             listing.add(&key, &column("value", "Value"), &value);
         }
         let first = listing.line;

@@ -1,5 +1,6 @@
 //! `iostat` of sysstat: extended and basic, old and new columns, kB, MB and sectors, decimal
-//! commas, time stamps, the device first or last. Columns are read by heading, never by position.
+//! commas, time stamps, the device first or last; and `sar -d`, which has a stamp before each row
+//! and no report since boot. Columns are read by heading, never by position.
 //!
 //! The first report after a banner covers the time since boot (unless `-y` was given, which the
 //! output does not tell): it is set apart from the intervals. So is the first of several under a
@@ -8,13 +9,13 @@
 
 use super::iostat_columns::{FIELDS, IostatFields, IostatValue, KNOWN, MB, columns, reading, role};
 use super::iostat_devices::{DEVICES_MAX, IostatDevices};
+use super::iostat_stamps::{is_stamp, on_24_hours, sar_stamp};
 use crate::Notes;
 use crate::awr::cell::GridCell;
 use crate::number::decimal;
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use measure::imported::{Cell, Severity};
-use measure::origin::OriginInput;
 use measure::printed;
 use std::collections::BTreeSet;
 
@@ -50,6 +51,8 @@ pub struct IostatSamples {
     alone: Option<GridCell>,
     /// Last line of the heading.
     heading_end: u64,
+    /// Rows are those of `sar -d`.
+    is_sar: bool,
     /// The heading takes several lines.
     is_wrapped: bool,
     /// The begin of a row of several lines.
@@ -79,7 +82,19 @@ impl IostatSamples {
         let trimmed = line.trim();
         let source = SourceLine::new(number, line);
         if let Some(words) = columns(line) {
+            self.is_sar = words[0] == "DEV";
+            if self.is_sar {
+                self.banner = false;
+                if self.columns == words {
+                    // The same heading, on another page.
+                    return;
+                }
+            }
             self.heading(&words, number, label, sheets, notes);
+            return;
+        }
+        if self.is_sar && !self.columns.is_empty() && !trimmed.is_empty() {
+            self.sar_row(source, number, sheets, notes);
             return;
         }
         if trimmed.is_empty() {
@@ -117,6 +132,32 @@ impl IostatSamples {
             let words: Vec<GridCell> = words.map(|w| GridCell::of(source, w)).collect();
             self.words(words, number, sheets, notes);
         }
+    }
+
+    /// Takes a row of `sar -d`: rows with the same stamp are a report.
+    fn sar_row(
+        &mut self,
+        source: SourceLine<'_>,
+        number: u64,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let Some((stamp, rest)) = sar_stamp(source.text) else {
+            // A restart, or the end of the listing.
+            self.separate(sheets);
+            return;
+        };
+        if stamp.ends_with(':') {
+            notes.add(Severity::Note, "iostat.average", Some(number), None, || {
+                format!("`{stamp}` is sar's average of the rows above, and no sample: left out")
+            });
+            return;
+        }
+        let stamp = GridCell::of(source, stamp);
+        self.report += u64::from(stamp.text != self.stamp.text);
+        self.stamp = stamp;
+        let words = rest.split_whitespace().map(|w| GridCell::of(source, w));
+        self.row(&words.collect::<Vec<_>>(), number, sheets, notes);
     }
 
     /// Takes the words of a line below a heading. Where lines were wrapped, heading and rows take
@@ -186,13 +227,14 @@ impl IostatSamples {
         (self.heading_end, self.is_wrapped) = (number, false);
         self.unfinished.clear();
         self.is_doubtful = false;
-        self.device_at = if words[0].starts_with("Device") {
+        self.device_at = if self.is_sar || words[0].starts_with("Device") {
             0
         } else {
             words.len() - 1
         };
         for word in words {
-            let known = role(word).is_some() || KNOWN.contains(word) || word.starts_with("Device");
+            let is_device = *word == "DEV" || word.starts_with("Device");
+            let known = role(word).is_some() || KNOWN.contains(word) || is_device;
             if !known {
                 notes.add(
                     Severity::Warning,
@@ -228,7 +270,8 @@ impl IostatSamples {
             );
         }
         self.separate(sheets);
-        self.report += 1;
+        // Those of sar begin at their stamps.
+        self.report += u64::from(!self.is_sar);
         self.under_stamp = self.under_stamp.map(|n| n + 1);
         self.since_boot = std::mem::take(&mut self.banner);
         if self.since_boot {
@@ -365,6 +408,10 @@ impl IostatSamples {
 
     /// Keeps a row until its report is whole; another table of the same report adds to it.
     fn hold(&mut self, device: GridCell, found: IostatFields, number: u64, sheets: &mut Sheets) {
+        if self.is_sar {
+            self.sample(&device, &found, number, sheets);
+            return;
+        }
         let is_further = self.tables.len() > 1;
         let same = self
             .held
@@ -445,40 +492,4 @@ impl IostatSamples {
         }
         self.devices.give(sheets);
     }
-}
-
-/// A stamp whose hour is one of 24: `04:10:49 PM` is 16:10:49.
-fn on_24_hours(stamp: &GridCell) -> SourcedCell {
-    let half = [(" AM", 0), (" PM", 12)];
-    let half = half
-        .iter()
-        .find_map(|(h, add)| Some((stamp.text.strip_suffix(h)?, *add)));
-    let whole = half.and_then(|(text, add)| {
-        let (before, clock) = text.rsplit_once(' ').unwrap_or(("", text));
-        let (hour, rest) = clock.split_once(':')?;
-        let hour = hour.parse::<u32>().ok().filter(|h| (1..=12).contains(h))?;
-        Some(
-            format!("{before} {:02}:{rest}", hour % 12 + add)
-                .trim()
-                .to_owned(),
-        )
-    });
-    match whole {
-        Some(text) => {
-            let inputs = stamp.span.into_iter().map(OriginInput::Span).collect();
-            SourcedCell::derived(Cell::Text(text), "the stamp on a clock of 24 hours", inputs)
-        }
-        None => stamp.sourced(),
-    }
-}
-
-/// `11/30/2021 10:15:00 AM`, `2021-11-30T10:15:00+0000`, `10:15:00`.
-fn is_stamp(trimmed: &str) -> bool {
-    let digits = trimmed.bytes().filter(u8::is_ascii_digit).count();
-    let colons = trimmed.matches(':').count();
-    trimmed.len() <= 40
-        && digits >= 6
-        && colons >= 2
-        && trimmed.starts_with(|c: char| c.is_ascii_digit() || c.is_alphabetic())
-        && trimmed.split_whitespace().count() <= 4
 }

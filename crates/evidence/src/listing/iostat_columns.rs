@@ -1,6 +1,7 @@
-//! The columns of `iostat`, by their names in every version, and the fields that they
-//! fill.
+//! The columns of `iostat` and `sar -d`, by their names in every version, and the fields that
+//! they fill.
 
+use super::iostat_stamps::sar_stamp;
 use crate::origin::SourcedCell;
 use crate::quick::QuickWord;
 use measure::origin::TextSpan;
@@ -50,10 +51,10 @@ pub fn role(heading: &str) -> Option<(usize, f64)> {
         "w/s" => (WRITES, 1.0),
         "rMB/s" | "MB_read/s" => (2, 1.0),
         "rkB/s" | "kB_read/s" => (2, 1.0 / 1024.0),
-        "rsec/s" | "Blk_read/s" => (2, 512.0 / MB),
+        "rsec/s" | "rd_sec/s" | "Blk_read/s" => (2, 512.0 / MB),
         "wMB/s" | "MB_wrtn/s" => (WRITE_MB, 1.0),
         "wkB/s" | "kB_wrtn/s" => (WRITE_MB, 1.0 / 1024.0),
-        "wsec/s" | "Blk_wrtn/s" => (WRITE_MB, 512.0 / MB),
+        "wsec/s" | "wr_sec/s" | "Blk_wrtn/s" => (WRITE_MB, 512.0 / MB),
         "avgrq-sz" => (4, 0.5),
         "areq-sz" => (4, 1.0),
         "wareq-sz" => (5, 1.0),
@@ -110,6 +111,8 @@ pub const KNOWN: &[&str] = &[
 
 /// What every heading contains.
 const NAME: QuickWord = QuickWord::exactly("Device");
+/// What it contains in `sar -d`.
+const SAR: QuickWord = QuickWord::exactly("DEV");
 
 /// Whether a line is a heading of `iostat`.
 pub fn is_heading(line: &str) -> bool {
@@ -118,14 +121,19 @@ pub fn is_heading(line: &str) -> bool {
 
 /// The columns of a heading.
 pub fn columns(line: &str) -> Option<Vec<&str>> {
-    if !NAME.is_in(line.as_bytes()) {
+    let is_sar = !NAME.is_in(line.as_bytes());
+    if is_sar && !SAR.is_in(line.as_bytes()) {
         return None;
     }
+    let line = if is_sar { sar_stamp(line)?.1 } else { line };
     let words: Vec<&str> = line.split_whitespace().collect();
+    if is_sar && words.first() != Some(&"DEV") {
+        return None;
+    }
     let is_device = |w: &str| matches!(w, "Device" | "Device:");
     let ends =
         words.first().is_some_and(|w| is_device(w)) || words.last().is_some_and(|w| is_device(w));
-    if !ends || words.len() < 3 || words.len() > 64 {
+    if !(ends || is_sar) || words.len() < 3 || words.len() > 64 {
         return None;
     }
     let known = |w: &&&str| role(w).is_some() || KNOWN.contains(*w);

@@ -14,9 +14,11 @@ mod fio_text;
 mod fio_words;
 mod hammerdb;
 mod innodb;
+mod innodb_files;
 mod iostat;
 mod iostat_columns;
 mod iostat_devices;
+mod iostat_stamps;
 mod oracle_counters;
 mod oracle_figures;
 mod oracle_layout;
@@ -26,11 +28,13 @@ mod pgbench;
 mod postgres_log;
 mod prometheus;
 mod psql;
+mod said;
 mod sqlserver_waits;
 mod sysbench;
 
 pub use iostat::IostatSamples;
 pub use iostat_columns::{IostatValue, reading as iostat_reading};
+pub use said::{LOG_DEVICE, log_device, said_in};
 
 use super::awr::ruled::TITLE;
 use super::awr::text::{Text, heads_profile};
@@ -143,6 +147,7 @@ pub struct ListingReader {
     postgres: postgres_log::PostgresLog,
     published: Published,
     histograms: HistogramLines,
+    said: said::SaidBeside,
     asked: AskedKind,
 }
 
@@ -243,8 +248,8 @@ impl LineReader for ListingReader {
         };
         sink.notes.lines.line(n, &plain);
         self.histograms.line(whole, sink);
-        let text = String::from_utf8_lossy(&plain);
-        let text = text.as_ref();
+        let text = &*String::from_utf8_lossy(&plain);
+        self.said.line(text, n);
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
         let asked = &mut self.asked;
         if self.label != self.report.label() {
@@ -331,6 +336,10 @@ impl LineReader for ListingReader {
             return Vec::new();
         }
         facts.append(&mut self.iostat.facts);
+        let said = self.said.devices();
+        out.log_devices
+            .extend(said.map(|(device, line)| (device, self.file.clone(), line)));
+        facts.extend(self.said.facts());
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));
         facts

@@ -47,6 +47,17 @@ pub(super) const EVENT_FIGURES: [Figure; 7] = [
     ),
     (AVERAGES[1].0, &[("AVERAGE_WAIT_FG", HUNDREDTH_MS)]),
 ];
+/// The heading of a figure that is shown in our unit.
+pub(super) fn shown(key: &str, heading: &'static str, factor: f64) -> &'static str {
+    match key {
+        _ if factor == 1.0 => heading,
+        "time_us" => "TIME_WAITED us",
+        "time_fg_us" => "TIME_WAITED_FG us",
+        "avg_wait_ms" => "AVERAGE_WAIT ms",
+        "avg_wait_fg_ms" => "AVERAGE_WAIT_FG ms",
+        _ => heading,
+    }
+}
 /// Averages as printed, with the columns of the waits and of their time: they are no counters.
 pub(super) const AVERAGES: [(&str, usize, usize); 2] =
     [("avg_wait_ms", 0, 2), ("avg_wait_fg_ms", 3, 4)];
@@ -141,7 +152,7 @@ pub(super) fn figure<'a>(
         Some(_) => word.number(),
         None => SourcedCell::blank(),
     };
-    (key, heading, cell)
+    (key, shown(key, heading, factor), cell)
 }
 
 /// Whether a figure is wider than its column: `####`.

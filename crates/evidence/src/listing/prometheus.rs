@@ -1,6 +1,7 @@
 //! Histograms of log syncs in Prometheus' text format, such as etcd's
 //! `etcd_disk_wal_fsync_duration_seconds`: their buckets, which count from below, with their sum
-//! and count. Metrics of other names are passed over. Two scrapes are subtracted.
+//! and count; and what else an agreement of etcd's members waits for: round trips, changes of the
+//! leader. Metrics of other names are passed over. Two scrapes are subtracted.
 
 use crate::counters::{CounterListing, CounterView};
 use crate::origin::{SourceLine, SourcedCell};
@@ -15,7 +16,18 @@ static SCRAPE: CounterView = CounterView {
 };
 
 /// Words of the metrics that are read.
-const WORDS: [&str; 4] = ["fsync", "sync_log", "backend_commit_duration", "wal_sync"];
+const WORDS: [&str; 5] = [
+    "fsync",
+    "sync_log",
+    "backend_commit_duration",
+    "wal_sync",
+    "peer_round_trip_time",
+];
+/// Counters that are read.
+const SINGLE: [&str; 2] = [
+    "etcd_server_leader_changes_seen_total",
+    "etcd_server_proposals_failed_total",
+];
 /// Labels of a metric at most, in bytes.
 const LABELS_MAX: usize = 400;
 
@@ -43,10 +55,13 @@ fn parse(line: &str) -> Option<Line<'_>> {
     }
     let (name, rest) = line.split_at(end);
     let parts = ["_bucket", "_sum", "_count"];
-    let (part, name) = parts
-        .iter()
-        .find_map(|p| Some((*p, name.strip_suffix(p)?)))?;
-    if !WORDS.iter().any(|w| name.contains(w)) {
+    let (part, name) = match SINGLE.contains(&name) {
+        true => ("_value", name),
+        false => parts
+            .iter()
+            .find_map(|p| Some((*p, name.strip_suffix(p)?)))?,
+    };
+    if part != "_value" && !WORDS.iter().any(|w| name.contains(w)) {
         return None;
     }
     let (labels, rest) = match rest.strip_prefix('{') {
@@ -145,10 +160,13 @@ impl PrometheusHistograms {
             ],
         };
         let (id, title) = match is_bucket {
-            true => ("prometheus_buckets", "Prometheus: buckets of log syncs"),
+            true => (
+                "prometheus_buckets",
+                "Prometheus: buckets of log syncs and round trips",
+            ),
             false => (
                 "prometheus_totals",
-                "Prometheus: sums and counts of log syncs",
+                "Prometheus: sums, counts and changes of the leader",
             ),
         };
         let open = || sheets.open(id, title, number, columns);

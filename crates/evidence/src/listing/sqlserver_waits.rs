@@ -17,7 +17,7 @@ static WAITS: CounterView = CounterView {
     id: "sqlserver_waits_change",
     title: "sys.dm_os_wait_stats",
     name: ("wait_type", "wait_type"),
-    mean_of: None,
+    mean_of: Some(("waits", "wait_ms")),
 };
 
 /// Our keys and the headings of the view; the longest wait is no counter.

@@ -234,7 +234,16 @@ pub(super) const MONITORS: &[Tool] = &[
         "its lines `Out of N commit log syncs ... average duration` are means of five minutes, and those that exceeded \
          the commit interval are stalls of the disk of the commit log: put it on a device apart from data and \
          compaction, and import `iostat -x` of that disk at the same time",
-        &[&["commit log syncs over the past"]],
+        &[&["commit log syncs over", "average duration of"]],
+    ),
+    (
+        "a log of etcd without a slow sync of its own",
+        "`apply request took too long` is of requests, most of them large reads: their size and number are in the line; \
+         import its metrics for the disk (etcd_disk_wal_fsync_duration_seconds)",
+        &[
+            &["apply request took too long"],
+            &["took too long (", "to execute"],
+        ],
     ),
     (
         "a run of pgbench that failed",

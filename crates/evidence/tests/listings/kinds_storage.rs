@@ -487,3 +487,66 @@ fn whole_seconds_and_idle_devices_of_diskstats_are_named() {
     let exact = copies("1795406400.25", "1795406402.03");
     assert_eq!(noted(&exact, "diskstats.whole_seconds"), None);
 }
+
+/// Rows of `sar -d` have a stamp each; its average is no sample, and pages repeat the heading.
+#[test]
+fn sar_of_devices() {
+    const HEADING: &str = "12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n";
+    let row = |stamp: &str, device: &str, tps: &str, wait: &str| {
+        format!(
+            "{stamp}   {device}    {tps}      0,00   7793,40      0,00     12,00      9,37     {wait}     98,62\n"
+        )
+    };
+    let text = [
+        "Linux 5.14.0-362.el9.x86_64 (db4)      01/15/2024      _x86_64_        (32 CPU)\n\n",
+        HEADING,
+        &row("12:10:01 AM", "nvme1n1", "649,45", "14,42"),
+        &row("12:10:01 AM", "sda", "1,50", "0,09"),
+        "\n",
+        HEADING,
+        &row("01:20:01 PM", "nvme1n1", "669,80", "15,68"),
+        &row("Durchschn.:", "nvme1n1", "659,62", "15,05"),
+    ]
+    .concat();
+    let out = import(&[&text]);
+    assert_eq!(kind_of(&out), "iostat");
+    let rows = table(&out, "iostat");
+    assert_eq!(rows.rows.len(), 3, "the average is no sample");
+    let stamps = [0, 1, 2].map(|row| text_of(rows, row, "time").to_owned());
+    assert_eq!(stamps, ["00:10:01", "00:10:01", "13:20:01"]);
+    let reports = [0, 1, 2].map(|row| number(rows, row, "report"));
+    assert_eq!(reports, [1.0, 1.0, 2.0]);
+    assert_eq!(text_of(rows, 0, "covers"), "interval");
+    assert_eq!(number(rows, 2, "transfers_per_s"), 669.8);
+    assert_eq!(number(rows, 2, "await_ms"), 15.68);
+    let ids = out.diagnostics.iter().map(|d| d.id.as_str());
+    assert!(ids.clone().any(|id| id == "iostat.average"));
+    assert!(!ids.clone().any(|id| id == "iostat.since_boot"));
+}
+
+/// The device of the log is the one that the words beside a listing name, if it is in the listing.
+#[test]
+fn a_mail_names_the_device_of_the_log() {
+    let listing = |words: &str| {
+        format!(
+            "{words}\n\nDevice            r/s     w/s    wkB/s w_await  %util\n\
+             sdc            120.40  210.30  3364.80    3.10  26.46\n\
+             sdd              0.00  310.20  2481.60    0.41   5.27\n"
+        )
+    };
+    for (words, device) in [
+        (
+            "Hi all, redo is alone on sdd, data files on sdc.",
+            Some("sdd"),
+        ),
+        ("WAL on /dev/sdc (ext4), data on sdd", Some("sdc")),
+        ("redo on sde", None),
+        ("redo on sdc; redo mirror on sdd", None),
+        ("the redo is not on sdc", None),
+    ] {
+        let out = import(&[&listing(words)]);
+        assert_eq!(out.imported.log_device.as_deref(), device, "{words}");
+        let said = out.diagnostics.iter().any(|d| d.id == evidence::LOG_DEVICE);
+        assert_eq!(said, device.is_some(), "{words}");
+    }
+}

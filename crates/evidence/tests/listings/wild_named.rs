@@ -97,10 +97,6 @@ const REFUSED: &[(&str, &str)] = &[
         "vmstat",
     ),
     (
-        "Linux 5.4 (db)  03/14/24\n\n10:00:01          DEV       tps     rkB/s\n10:10:01  sda 3.1 0.1\n",
-        "sar",
-    ),
-    (
         "Linux 5.4 (db)  03/14/24\n\n10:00:01        CPU     %user     %nice\n10:10:01 all 2.1 0.0\n",
         "sar",
     ),

@@ -19,7 +19,12 @@ pub fn imported(
     command: &[String],
 ) -> Run {
     let mut outcome = import.finish();
-    outcome.imported.log_device = log_device.map(str::to_owned);
+    if let Some(name) = log_device {
+        outcome.imported.log_device = Some(name.to_owned());
+        outcome
+            .diagnostics
+            .retain(|said| said.id != evidence::LOG_DEVICE);
+    }
     let agreement = findings::agreement::table(&outcome.imported);
     outcome.imported.tables.extend(agreement);
     let series = findings::diagnosis::series::tables(&outcome.imported);
