@@ -36,15 +36,47 @@ fn others(run: &Run, notes: &mut Vec<Note>) {
     let p99 = of.p99_ns.map_or_else(String::new, |ns| {
         format!(", p99 {}", format::latency(ns as f64))
     });
+    let stalls = without_outliers(run, event, of);
+    let figures = match stalls {
+        Some(apart) => apart,
+        None => format!(
+            "the longest {}{p99}, a mean of {} over {}",
+            format::latency(of.max_ns as f64),
+            format::latency(of.mean_ns),
+            format::plural(of.count, "wait"),
+        ),
+    };
     let claim = format!(
-        "{}: the longest {}{p99}, a mean of {} over {} ({}); what a commit of it waited is not known",
+        "{}: {figures} ({}); what a commit of it waited is not known",
         event.replace('_', " "),
-        format::latency(of.max_ns as f64),
-        format::latency(of.mean_ns),
-        format::plural(of.count, "wait"),
         name_of(row)
     );
-    notes.push(Note::of(&catalogue::LATENCY_SOURCE, Info, claim));
+    let weight = if of.outliers > 0 { Caution } else { Info };
+    notes.push(Note::of(&catalogue::LATENCY_SOURCE, weight, claim).advice_if(weight == Caution));
+}
+
+/// Outliers apart from the other waits, where an import has them by their times: a mean over both
+/// describes neither.
+fn without_outliers(run: &Run, event: &str, of: &WaitStats) -> Option<String> {
+    const OUTLIER_NS: u64 = 500_000_000;
+    let series = run.imported.iter().flat_map(|imported| &imported.series);
+    let points = series.filter(|s| s.event == event).flat_map(|s| &s.points);
+    let long = points.filter(|point| point.max_ns >= OUTLIER_NS);
+    let (count, total_ns) = long.fold((0, 0.0), |(n, sum), point| {
+        (n + point.count, sum + point.mean_ns * point.count as f64)
+    });
+    let others = of.count.checked_sub(count).filter(|n| *n > 0)?;
+    let rest_ns = of.total_ns as f64 - total_ns;
+    (count > 0 && count == of.outliers && rest_ns > 0.0).then(|| {
+        format!(
+            "{count} of {} took {} on average, the longest {}, and the other {others} a mean of {}: stalls, which a \
+             mean over both hides",
+            format::plural(of.count, "wait"),
+            format::latency(total_ns / count as f64),
+            format::latency(of.max_ns as f64),
+            format::latency(rest_ns / others as f64),
+        )
+    })
 }
 
 /// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.

@@ -13,7 +13,7 @@ use measure::judgement::Weight;
 use measure::run::Run;
 
 /// Lines for the reason of the verdict at most; the findings have it whole.
-const WHY_LINES: usize = 2;
+const WHY_LINES: usize = 3;
 
 /// The first lines of the account of `run`.
 #[must_use]

@@ -151,7 +151,7 @@ fn of_reports(tables: Tables<'_>, out: &mut Vec<Observation>) {
     for report in reports(tables) {
         let source = match report.file {
             // Waits of traces are of one set, whatever their files.
-            "" => EvidenceSource::Trace,
+            "" if tables.of("wait_events").next().is_some() => EvidenceSource::Trace,
             _ => EvidenceSource::Report,
         };
         for event in EVENTS {

@@ -53,8 +53,8 @@ pub(super) fn doubt(imported: &Imported) -> Option<Note> {
         return None;
     }
     let claim = format!(
-        "{} were subtracted, and the evidence does not contain when the instance was started: if it \
-         was restarted between the listings, the difference is wrong",
+        "{} were subtracted, and beside them no time of the instance's start is listed: if it was \
+         restarted between the listings, the difference is wrong",
         subtracted.join(" and ")
     );
     let number = listed.iter().map(waits).fold(0.0, f64::max);

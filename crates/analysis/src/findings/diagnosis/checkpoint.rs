@@ -5,6 +5,7 @@
 //! alone.
 
 use super::super::evidence::view::{Line, Tables, lines};
+use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
 use super::intervals::moment;
@@ -201,8 +202,9 @@ fn note(of: &Variables<'_>, age: f64, t: &Thresholds) -> Note {
 }
 
 /// What counters of MySQL say since its start, or between two listings: syncs per commit, a bound
-/// of their mean, waits for the log buffer.
-pub(super) fn counted(tables: Tables<'_>, table: &Table, t: &Thresholds) -> String {
+/// of their mean, waits for the log buffer; and the mean of a sync in ms, where
+/// performance_schema has it.
+pub(super) fn counted(tables: Tables<'_>, table: &Table, t: &Thresholds) -> (String, Option<f64>) {
     let change = tables.of("mysql_status_change").next();
     let (table, since) = match change {
         Some(change) => (change, "between both listings"),
@@ -213,6 +215,16 @@ pub(super) fn counted(tables: Tables<'_>, table: &Table, t: &Thresholds) -> Stri
         lines(table).find(is_it)?.number("value")
     };
     let syncs = of("Innodb_os_log_fsyncs");
+    let each = of("innodb_log_file count_misc").filter(|n| *n > 0.0);
+    let each = each.zip(of("innodb_log_file sum_timer_misc"));
+    let mean_ms = each.map(|(n, picoseconds)| picoseconds / 1e9 / n);
+    let each = mean_ms.map(|ms| {
+        format!(
+            "; a sync of its files takes {} on average {since} (performance_schema), {}",
+            crate::format::latency(ms * 1e6),
+            band(ms, t).1
+        )
+    });
     let per_commit = syncs.zip(of("Com_commit").filter(|n| *n > 0.0));
     let per_commit = per_commit
         .map(|(syncs, commits)| format!("; {:.2} syncs of the log per commit", syncs / commits));
@@ -234,5 +246,45 @@ pub(super) fn counted(tables: Tables<'_>, table: &Table, t: &Thresholds) -> Stri
         ),
         false => "; no wait for the log buffer, which is big enough".to_owned(),
     });
-    [per_commit, bound, waits].into_iter().flatten().collect()
+    let all = [each, per_commit, bound, waits];
+    (all.into_iter().flatten().collect(), mean_ms)
+}
+
+/// Waits for row locks: what sessions wait for that is not the log.
+pub(super) fn row_locks(tables: Tables<'_>) -> Option<Note> {
+    /// Part of the time between two listings that one session at least waited, and what is too long
+    /// for one wait where that time is not known.
+    const PART: f64 = 0.5;
+    const LONG_MS: f64 = 10.0;
+    let change = tables.of("mysql_status_change").next();
+    let table = change.or_else(|| tables.of("mysql_status").next())?;
+    let of = |name: &str| {
+        let is_it = |line: &Line<'_>| line.text("variable") == name;
+        lines(table).find(is_it)?.number("value")
+    };
+    let waits = of("Innodb_row_lock_waits").filter(|n| *n > 0.0)?;
+    let ms = of("Innodb_row_lock_time")?;
+    let (since, is_much) = match (change, of("Uptime")) {
+        (None, _) => ("since the start", false),
+        (_, Some(seconds)) => ("between both listings", ms / 1e3 >= PART * seconds),
+        (_, None) => ("between both listings", ms / waits >= LONG_MS),
+    };
+    let claim = format!(
+        "{} waits for row locks {since}, {} each, {} s in all: those are not for the log",
+        crate::format::count(waits as u64),
+        crate::format::latency(1e6 * ms / waits),
+        crate::format::count((ms / 1e3) as u64)
+    );
+    let note = Note::of(
+        &catalogue::LATENCY_SOURCE,
+        if is_much { Caution } else { Info },
+        claim,
+    );
+    let advice =
+        "See which transaction holds the rows: sys.innodb_lock_waits, SHOW ENGINE INNODB STATUS.";
+    Some(
+        note.number("waits", waits)
+            .number("sum_ms", ms)
+            .advice(advice),
+    )
 }

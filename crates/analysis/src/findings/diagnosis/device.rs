@@ -39,8 +39,28 @@ struct DeviceSamples<'a> {
     device: &'a str,
     /// It holds the log, or is the only one.
     is_known: bool,
+    /// The user or the evidence says that it holds the log.
+    holds_log: bool,
     table: &'a Table,
     lines: Vec<Line<'a>>,
+}
+
+/// Requests of all kinds per second.
+const REQUESTS: &str = "transfers_per_s";
+
+/// Whether writes are counted apart from reads.
+fn counts_writes(lines: &[Line<'_>]) -> bool {
+    let is_counted = |l: &Line<'_>| l.number("writes_per_s").or(l.number("writes")).is_some();
+    lines.iter().any(is_counted)
+}
+
+/// What the waits of writes are of. Where nothing was read, all requests are writes.
+fn request(lines: &[Line<'_>]) -> &'static str {
+    let reads = |l: &Line<'_>| l.number("read_mb_per_s").is_none_or(|mb| mb > 0.0);
+    match counts_writes(lines) || !lines.iter().any(reads) {
+        true => "write",
+        false => "request, read or write",
+    }
 }
 
 /// How long a write waits, in ms: by its own column, or by that of all requests.
@@ -68,8 +88,13 @@ impl Waits {
         Waits(known.filter(|(often, _)| *often > 0.0).collect())
     }
 
+    /// Of writes; of all requests where writes are not counted apart, as in `sar -d`.
     fn of_writes(lines: &[Line<'_>]) -> Waits {
-        Waits::of(lines, ["writes_per_s", "writes"], await_of)
+        let writes = Waits::of(lines, ["writes_per_s", "writes"], await_of);
+        match counts_writes(lines) {
+            true => writes,
+            false => Waits::of(lines, [REQUESTS, REQUESTS], await_of),
+        }
     }
 
     /// The mean of all of them, in ms.
@@ -110,15 +135,17 @@ fn is_sample(line: &Line<'_>, device: &str) -> bool {
 }
 
 impl<'a> DeviceSamples<'a> {
-    /// Its mean writes per second, or in each interval where there are no rates.
+    /// Its mean writes per second, or in each interval where there are no rates; its requests where
+    /// writes are not counted apart.
     fn writes(&self) -> f64 {
-        let rate = mean(&self.values("writes_per_s"));
-        rate.or_else(|| mean(&self.values("writes"))).unwrap_or(0.0)
+        let mut each = ["writes_per_s", "writes", REQUESTS].map(|key| mean(&self.values(key)));
+        each.iter_mut().find_map(Option::take).unwrap_or(0.0)
     }
 
     /// Whether it has so many writes that their waits say something.
     fn has_enough(&self) -> bool {
-        let is_rate = !self.values("writes_per_s").is_empty();
+        let has = |key| !self.values(key).is_empty();
+        let is_rate = has("writes_per_s") || !has("writes");
         self.writes() >= if is_rate { FEW_WRITES } else { WAITS_MIN }
     }
 
@@ -139,9 +166,13 @@ impl<'a> DeviceSamples<'a> {
         let reads = self.waits(["reads_per_s", "reads"], "read_await_ms");
         Some(DeviceWaits {
             device: self.device,
+            holds_log: self.holds_log,
+            request: request(&self.lines),
             write_ms: Waits::of_writes(&self.lines).mean_ms()?,
             read_ms: reads.mean_ms(),
             flush_ms: self.flushes().mean_ms(),
+            util_pct: mean(&self.values("util_pct")),
+            queue: mean(&self.values("queue")),
         })
     }
 }
@@ -184,15 +215,20 @@ pub(super) fn collect(
         let of = |device| DeviceSamples {
             device,
             is_known,
+            holds_log: log_device == Some(device),
             table,
             lines: lines(table)
                 .filter(|line| is_sample(line, device))
                 .collect(),
         };
         let mut all: Vec<DeviceSamples<'_>> = devices.iter().copied().map(of).collect();
-        let enough = all
-            .iter()
-            .filter(|of| of.has_enough() && !is_layer(of.device, &devices));
+        // Layers are witnesses beside a log that is on one.
+        let is_on_layer = log_device.is_some_and(|name| is_layer(name, &devices));
+        let is_whole = |of: &&DeviceSamples<'_>| match is_on_layer {
+            true => of.holds_log || !is_partition(of.device, &devices),
+            false => !is_layer(of.device, &devices),
+        };
+        let enough = all.iter().filter(|of| of.has_enough()).filter(is_whole);
         let waits: Vec<DeviceWaits<'_>> = enough.filter_map(DeviceSamples::beside).collect();
         notes.extend(storage::of_devices(&waits, &place(table), t));
         let is_asked = |of: &DeviceSamples<'_>| match log_device {
@@ -239,6 +275,22 @@ fn one_stream(util: Option<f64>, queue: Option<f64>) -> Option<String> {
     })
 }
 
+/// How long a write takes on average, and in its longest interval.
+fn each_write(samples: &DeviceSamples<'_>, mean_ms: f64, longest_ms: f64) -> String {
+    let is_it = |l: &&Line<'_>| await_of(l) == Some(longest_ms);
+    let longest = samples.lines.iter().find(is_it);
+    let when = match (longest.map_or("", |l| l.text("time")), samples.lines.len()) {
+        ("", _) | (_, 0..=1) => String::new(),
+        (time, _) => format!(" at {time}"),
+    };
+    format!(
+        "{} ms per {} (largest mean of an interval {} ms{when})",
+        show(mean_ms),
+        request(&samples.lines),
+        show(longest_ms)
+    )
+}
+
 /// Utilisation, queue and waits of writes.
 fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     let waits = Waits::of_writes(&samples.lines);
@@ -248,17 +300,15 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     let mut parts = Vec::new();
     parts.extend(util.map(|u| format!("{u:.1} % utilised")));
     parts.extend(queue.map(|q| format!("{q:.2} requests in its queue")));
-    let longest = waits.longest_ms();
-    let each = |w| {
-        format!(
-            "{} ms per write (largest mean of an interval {} ms)",
-            show(w),
-            show(longest)
-        )
-    };
-    parts.extend(wait.map(each));
+    parts.extend(wait.map(|ms| each_write(samples, ms, waits.longest_ms())));
     let flush = samples.flushes().mean_ms();
-    parts.extend(flush.map(|ms| format!("{} ms per flush", show(ms))));
+    parts.extend(flush.map(|ms| {
+        let most = crate::format::digits(1e3 / ms);
+        format!(
+            "{} ms per flush, so at most {most} flushes/s one after another",
+            show(ms)
+        )
+    }));
     let reads = mean(&samples.values("reads_per_s"));
     let writes = mean(&samples.values("writes_per_s"));
     parts.extend(
@@ -271,7 +321,9 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         return;
     }
     let bands = [wait, flush].map(|wait| wait.map(|w| band(w, t).0));
+    let is_fast = bands.iter().flatten().all(|weight| *weight == Good);
     let weight = match bands.into_iter().flatten().max() {
+        Some(Good) if samples.holds_log && is_fast => Good,
         Some(Good) | None => Info,
         // It may hold anything.
         Some(weight) if !samples.is_known => weight.min(Caution),
@@ -281,9 +333,10 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         1 => "1 interval".to_owned(),
         n => format!("{n} intervals"),
     };
-    let unknown = match samples.is_known {
-        true => "",
-        false => "; whether it holds the log is not known (--log-device)",
+    let unknown = match (samples.holds_log, samples.is_known) {
+        (true, _) => "; it holds the log",
+        (false, true) => "",
+        (false, false) => "; whether it holds the log is not known (--log-device)",
     };
     let claim = format!(
         "{}: {}, on average of {count}{unknown} ({})",
@@ -297,7 +350,7 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
             .maybe("queue", queue)
             .maybe("write_await_ms", wait)
             .maybe("flush_await_ms", flush)
-            .advice_if(weight != Info),
+            .advice_if(weight >= Caution),
     );
 }
 

@@ -48,6 +48,7 @@ pub(super) const SYNC: &str = "log file sync";
 #[must_use]
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
+    let log_device = imported.log_device.as_deref();
     let mut notes: Vec<Note> = Vec::new();
     let reports = reports(tables);
     let explained = hours::of_series(tables, &reports, thresholds, &mut notes);
@@ -55,10 +56,12 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     rates::collect(tables, thresholds, &mut notes);
     standby::of_sql_server(tables, thresholds, &mut notes);
     servers::collect(tables, thresholds, &mut notes);
-    sources::collect(tables, thresholds, &mut notes);
+    sources::collect(tables, log_device, thresholds, &mut notes);
     prometheus::collect(tables, thresholds, &mut notes);
     checkpoint::collect(tables, thresholds, &mut notes);
     timeless::collect(tables, thresholds, &mut notes);
+    timeless::not_durable(imported, &mut notes);
+    notes.extend(checkpoint::row_locks(tables));
     sync_methods::collect(tables, thresholds, &mut notes);
     hours::of_slow_writes(tables, &mut notes);
     hours::of_reports(&explained, &reports, &imported.sources, &mut notes);
@@ -76,7 +79,6 @@ pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<F
     }
     instances::collect(&reports, thresholds, &mut notes);
     outliers(tables, &mut notes);
-    let log_device = imported.log_device.as_deref();
     device::collect(tables, log_device, thresholds, &mut notes);
     notes.into_iter().map(Note::done).collect()
 }
@@ -151,7 +153,8 @@ pub(crate) fn explained_by_writes(sync: [f64; 2], write: [f64; 2]) -> Option<&'s
 /// A claim with the file that it is about.
 fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
     match (report.file, report.instance.as_str()) {
-        ("", _) => claim,
+        ("", "") => claim,
+        ("", instance) => format!("{claim} ({instance})"),
         (file, "") => format!("{claim} ({file})"),
         (file, instance) => format!("{claim} ({file}, {instance})"),
     }

@@ -8,6 +8,7 @@ use super::figures::WAITS_MIN;
 use super::tails::{TAIL_MS, named, slow};
 use crate::format::{count, latency};
 use crate::thresholds::{Limit, Thresholds};
+use measure::imported::Table;
 use std::collections::BTreeMap;
 
 /// A histogram: its metric, its labels and its scrape.
@@ -31,7 +32,12 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
         for (key, mut of) in all {
             of.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mean = mean_of(tables, &table.file, key);
-            notes.extend(one(key, &of, mean, &place(table), t));
+            let [metric, _, scrape] = key;
+            let leaders = || single(tables, &table.file, LEADERS, scrape);
+            notes.extend(match metric.contains(ROUND_TRIP) {
+                true => round_trip(key, &of, leaders(), table),
+                false => one(key, &of, mean, &place(table), t),
+            });
         }
     }
 }
@@ -63,6 +69,68 @@ fn asked<'a>(metric: &str, t: &'a Thresholds) -> Option<&'a Limit> {
     }
 }
 
+/// What the names of round trips between members contain.
+const ROUND_TRIP: &str = "peer_round_trip_time";
+const LEADERS: &str = "etcd_server_leader_changes_seen_total";
+/// Seconds between heartbeats of etcd unless it is configured: a round trip over it makes members
+/// elect another leader.
+const HEARTBEAT_S: f64 = 0.1;
+
+/// A counter or gauge of a scrape.
+fn single(tables: Tables<'_>, file: &str, metric: &str, scrape: &str) -> Option<f64> {
+    let totals = tables.of("prometheus_totals").filter(|of| of.file == file);
+    let mut of_it = totals
+        .flat_map(lines)
+        .filter(|line| line.text("metric") == metric && line.text("scrape") == scrape);
+    of_it.next()?.number("value")
+}
+
+/// Where the 99th percentile of `all` is, in seconds: the ends of its bucket.
+fn p99_of(of: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let all = of.last().map_or(0.0, |(_, n)| *n);
+    let at = of.iter().position(|(_, n)| *n >= 0.99 * all);
+    let at = at.filter(|_| all >= WAITS_MIN)?;
+    let from = at.checked_sub(1).and_then(|at| of.get(at));
+    let to = of.get(at).map_or(f64::INFINITY, |bucket| bucket.0);
+    Some((from.map_or(0.0, |bucket| bucket.0), to))
+}
+
+/// The end of a bucket in words.
+fn end(to_s: f64) -> String {
+    match to_s.is_finite() {
+        true => format!("to {}", latency(to_s * 1e9)),
+        false => "on".to_owned(),
+    }
+}
+
+/// Slow round trips between members: what they agree on waits for them, whatever the disk does.
+fn round_trip(
+    [metric, labels, scrape]: SeriesKey<'_>,
+    of: &[(f64, f64)],
+    leaders: Option<f64>,
+    table: &Table,
+) -> Option<Note> {
+    let (from_s, to_s) = p99_of(of)?;
+    let changes = leaders.filter(|n| *n > 1.0).map_or_else(String::new, |n| {
+        format!("; the leader changed {} times", count(n as u64))
+    });
+    let claim = format!(
+        "{metric}{}: the 99th percentile of round trips is from {} {}{changes}: the network between the members, not a \
+         disk (scrape {scrape}, {})",
+        named(labels),
+        latency(from_s * 1e9),
+        end(to_s),
+        place(table)
+    );
+    let is_slow = from_s >= HEARTBEAT_S;
+    let weight = if is_slow { Caution } else { Info };
+    let note = Note::of(&catalogue::LATENCY_SOURCE, weight, claim);
+    Some(match is_slow {
+        true => note.advice("Look at the network to that member: its path, losses, and its load."),
+        false => note.no_advice(),
+    })
+}
+
 fn one(
     [metric, labels, scrape]: SeriesKey<'_>,
     of: &[(f64, f64)],
@@ -70,16 +138,9 @@ fn one(
     place: &str,
     t: &Thresholds,
 ) -> Option<Note> {
+    let (from_s, to_s) = p99_of(of)?;
     let all = of.last().map_or(0.0, |(_, n)| *n);
-    let at = of.iter().position(|(_, n)| *n >= 0.99 * all);
-    let at = at.filter(|_| all >= WAITS_MIN)?;
-    let from_s = at.checked_sub(1).and_then(|at| of.get(at));
-    let from_s = from_s.map_or(0.0, |bucket| bucket.0);
-    let to_s = of.get(at).map_or(f64::INFINITY, |bucket| bucket.0);
-    let to = match to_s.is_finite() {
-        true => format!("to {}", latency(to_s * 1e9)),
-        false => "on".to_owned(),
-    };
+    let to = end(to_s);
     let mean = mean_s.map_or_else(String::new, |s| format!(", the mean {}", latency(s * 1e9)));
     let asked = asked(metric, t);
     let limit = asked.unwrap_or(&t.tail_p999_ms);

@@ -6,7 +6,7 @@ use super::super::evidence::view::{Line, Tables, lines};
 use super::figures::{EVENTS, ReportFigures};
 use super::intervals;
 use measure::imported::Table;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The instance that a table of wait events, or a line of a listing of all instances, is of.
 fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
@@ -14,6 +14,7 @@ fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
         "system_event" if of_several => line
             .number("instance")
             .map_or_else(String::new, |number| format!("instance {number}")),
+        "system_event_change" => intervals::instance(table).to_owned(),
         id if EVENTS.contains(&id) => {
             let label = table
                 .title
@@ -24,6 +25,17 @@ fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// The last listing of `v$system_event` of each instance, by the number of its table.
+fn last_listings(tables: Tables<'_>) -> BTreeMap<String, usize> {
+    let all = tables.0.iter().enumerate();
+    let listings = all.filter(|(_, table)| table.id == "system_event");
+    let each = listings.flat_map(|(number, table)| {
+        let of_several = is_of_several(table);
+        lines(table).map(move |line| (instance_of(table, &line, of_several), number))
+    });
+    each.collect()
 }
 
 /// Whether a listing has lines of several instances.
@@ -38,17 +50,18 @@ fn is_of_several(table: &Table) -> bool {
 pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
     let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    let has_changes = |file: &str| tables.of("system_event_change").any(|t| t.file == file);
+    let changes = tables.of("system_event_change");
+    let changed: BTreeSet<&str> = changes.map(intervals::instance).collect();
+    let last = last_listings(tables);
     let intervals = intervals::of(tables);
     let is_in = |table: &Table| {
         let instance = Some(intervals::instance(table));
         let mut of = intervals.iter().map(|each| each.interval);
         of.any(|interval| interval.map(|(instance, _)| instance) == instance)
     };
-    for table in tables.0 {
+    for (number, table) in tables.0.iter().enumerate() {
         let is_split = match table.id.as_str() {
-            // Since the start, whose intervals are known.
-            "system_event" => has_changes(&table.file) || !intervals.is_empty(),
+            "system_event" => !intervals.is_empty(),
             id => id.ends_with("_change") && is_in(table),
         };
         if is_split {
@@ -61,6 +74,11 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
         let of_several = is_of_several(table);
         for line in lines(table) {
             let instance = instance_of(table, &line, of_several);
+            // Since the start, of which an interval is known, or which ended with a restart.
+            let is_older = !changed.is_empty() && last.get(&instance) != Some(&number);
+            if table.id == "system_event" && (changed.contains(instance.as_str()) || is_older) {
+                continue;
+            }
             let at = *places.entry((file, instance.clone())).or_insert_with(|| {
                 let mut figures = ReportFigures::of(file);
                 figures.instance = instance;

@@ -81,8 +81,11 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 /// The two latencies of a series: log file sync and log file parallel write.
 pub(super) const LATENCIES: [&str; 2] = [FIGURES[0].0, FIGURES[1].0];
 
-/// Redo per second.
+/// Commits and redo per second.
+const COMMITS: &str = FIGURES[2].0;
 const REDO: &str = FIGURES[3].0;
+/// Times as many commits with the same redo from which transactions have become smaller.
+const SMALLER: f64 = 2.0;
 
 /// A report in a series.
 struct SeriesReport<'a> {
@@ -298,6 +301,25 @@ pub(super) fn weight_of_slower(write_ms: Option<f64>, t: &Thresholds) -> Weight 
     write_ms.map_or(Caution, |ms| band(ms, t).0.max(Caution))
 }
 
+/// What the load did where redo did not rise: nothing, or more and smaller transactions.
+fn of_load(table: &Table, change: &SeriesChange) -> Option<String> {
+    let redo = sides(table, change, REDO).filter(|[a, b]| !has_moved(*a, *b))?;
+    let commits = sides(table, change, COMMITS).filter(|[a, b]| *b >= SMALLER * a);
+    let [a, b] = redo.map(format::digits);
+    let Some(commits) = commits else {
+        return Some(format!(
+            "; redo did not rise ({a} and {b} MB/s): it is not the load"
+        ));
+    };
+    let each = |at: usize| format::bytes((redo[at] * 1_048_576.0 / commits[at]) as u64);
+    Some(format!(
+        "; the same redo ({a} and {b} MB/s) in {} times as many commits, {} each instead of {}: commit less often",
+        format::digits(commits[1] / commits[0]),
+        each(1),
+        each(0)
+    ))
+}
+
 fn changed(
     table: &Table,
     reports: &[ReportFigures<'_>],
@@ -335,10 +357,9 @@ fn changed(
     let writes = writes.filter(|_| change.key == FIGURES[0].0);
     let cause = writes.and_then(|writes| explained_by_writes(change.levels, writes));
     let mut cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
-    let redo = sides(table, change, REDO).filter(|[a, b]| after > before && !has_moved(*a, *b));
-    if let Some([a, b]) = redo.map(|redo| redo.map(format::digits)) {
-        cause += &format!("; redo did not rise ({a} and {b} MB/s): it is not the load");
-    }
+    cause += &of_load(table, change)
+        .filter(|_| after > before)
+        .unwrap_or_default();
     let claim = format!(
         "{} changed at {}: {} before, {} {until} ({}, a difference of {} to {} at 95 %); \
          {with}{cause} ({})",

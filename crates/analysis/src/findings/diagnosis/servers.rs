@@ -102,13 +102,24 @@ fn log_switches(table: &Table) -> Note {
         0 => String::new(),
         n => format!("; {n} \"Private strand flush not complete\" are normal"),
     };
+    let asked = stops.iter().filter_map(|line| time(line, "asked_at"));
+    let window = asked.min().zip(made.last().copied());
+    let busy = window.map_or_else(String::new, |(from, to)| {
+        let within = made.iter().filter(|at| **at >= from).count();
+        let each_s = seconds(from, to) / within.max(1) as f64;
+        match within {
+            0 | 1 => String::new(),
+            _ if within == made.len() => String::new(),
+            n => format!(" ({n} of them from the first stop on, one every {each_s:.0} s)"),
+        }
+    });
     let sum: f64 = waits.iter().sum();
     let longest = waits.iter().copied().fold(0.0, f64::max);
     let of_stops = match stops.len() {
         0 => format!("no log switch waited for a checkpoint or the archiver{rhythm}{normal}"),
         n => format!(
             "{n} times the log could not switch because of {why}, {} s in all from the message to the switch, the \
-             longest {} s{rhythm}: {cause}{normal}; nothing here measures a log write",
+             longest {} s{rhythm}{busy}: {cause}{normal}; nothing here measures a log write",
             show(sum),
             show(longest)
         ),
@@ -160,9 +171,11 @@ fn slow_commits(table: &Table, checkpoints: &[Line<'_>], t: &Thresholds) -> Opti
     let cause = match of("sync_s").zip(of("longest_s")) {
         None => "no checkpoint is in this log".to_owned(),
         Some(([low, high], [_, file])) => format!(
-            "{within} of them are in the sync phase at the end of {} ({low:.1} to {high:.1} s, the longest \
-             file {file:.1} s){}",
+            "{within} of them are in the sync phase at the end of {} ({} to {}, the longest file {}){}",
             crate::format::plural(checkpoints.len() as u64, "checkpoint"),
+            latency(low * 1e9),
+            latency(high * 1e9),
+            latency(file * 1e9),
             match explains {
                 true => ": the fsyncs of data files keep the log's device busy",
                 false => ", which does not explain them",

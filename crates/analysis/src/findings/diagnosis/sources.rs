@@ -20,7 +20,12 @@ use measure::imported::Table;
 use std::collections::BTreeSet;
 use times::{SourceTimes, several};
 
-pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+pub(super) fn collect(
+    tables: Tables<'_>,
+    log_device: Option<&str>,
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
     let statements = tables.of("pgbench_statements");
     let with_commits = statements.filter(|table| statements::commits(table, t, notes));
     let with_commits: Vec<&str> = with_commits.map(|table| table.file.as_str()).collect();
@@ -32,7 +37,9 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
         for table in tables.of(of.table) {
             let is_in_parts = table.id == "pgbench" && with_commits.contains(&table.file.as_str());
             if !is_in_parts {
-                several(columns::of_table(table, of), t, notes);
+                let mut all = columns::of_table(table, of);
+                compared(&mut all, tables, of.table);
+                several(all, t, notes);
             }
         }
     }
@@ -42,8 +49,35 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
     }
     for of in HISTOGRAMS {
         for table in tables.of(of.table) {
-            several(histograms::of_table(table, of), t, notes);
+            several(histograms::of_table(table, of, log_device), t, notes);
         }
+    }
+}
+
+/// Says by how much the mean between two listings differs from that of the time before the first,
+/// where there is one mean.
+fn compared(all: &mut [SourceTimes<'_>], tables: Tables<'_>, table: &str) {
+    /// Times that either is the other, at least.
+    const APART: f64 = 2.0;
+    let [now] = all else { return };
+    let base = table.strip_suffix("_change");
+    let before = base.and_then(|base| {
+        let of = SOURCES.iter().find(|of| of.table == base)?;
+        let listed = tables.of(base).map(|table| columns::of_table(table, of));
+        let each = listed.filter_map(|mut all| all.pop().filter(|_| all.is_empty()));
+        // Counters only grow: the first listing has the least.
+        let number = |of: &SourceTimes<'_>| of.waits.unwrap_or(0.0);
+        let first = each.min_by(|a, b| number(a).total_cmp(&number(b)));
+        first?.mean_ms
+    });
+    if let Some((before, mean)) = before.zip(now.mean_ms)
+        && (mean / before).max(before / mean) >= APART
+    {
+        now.more += &format!(
+            ", {} times the {} of all the time before: something has changed",
+            crate::format::digits(mean / before),
+            crate::format::latency(before * 1e6)
+        );
     }
 }
 

@@ -28,6 +28,7 @@ const SLOW_MIN: usize = 2;
 const ALIKE: f64 = 2.0;
 const SHARED: &str = "Look at what the volumes share: the array and its cache, its controllers, the paths, a limit of the \
      machine. A device for the log alone makes commits faster and nothing else.";
+const OTHER: &str = "Look at what uses that device: a faster device for the log does not help it.";
 const ALONE: &str = "Look at what the log's files do not share with the data files: their volume, its cache, its limit.";
 
 pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
@@ -80,10 +81,17 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
 /// Mean waits of a device, in ms.
 pub(super) struct DeviceWaits<'a> {
     pub(super) device: &'a str,
+    /// It is known to hold the log.
+    pub(super) holds_log: bool,
+    /// What `write_ms` is of, where writes are not counted apart.
+    pub(super) request: &'static str,
     pub(super) write_ms: f64,
     /// Of its reads and of its flushes, where it had some.
     pub(super) read_ms: Option<f64>,
     pub(super) flush_ms: Option<f64>,
+    /// Its utilisation, percent, and its queue.
+    pub(super) util_pct: Option<f64>,
+    pub(super) queue: Option<f64>,
 }
 
 impl DeviceWaits<'_> {
@@ -91,28 +99,80 @@ impl DeviceWaits<'_> {
     fn slowest_ms(&self) -> f64 {
         self.flush_ms.unwrap_or(0.0).max(self.write_ms)
     }
-}
 
-/// Devices of one table that write: all of them slow alike, or one alone.
-pub(super) fn of_devices(all: &[DeviceWaits<'_>], place: &str, t: &Thresholds) -> Option<Note> {
-    let slow_ms = t.write_mean_fair_ms.value;
-    let is_slow = |of: &&DeviceWaits<'_>| of.slowest_ms() >= slow_ms;
-    let slow: Vec<&DeviceWaits<'_>> = all.iter().filter(is_slow).collect();
-    let ends = |pick: fn(f64, f64) -> f64| slow.iter().map(|of| of.slowest_ms()).reduce(pick);
-    let (least, most) = (ends(f64::min)?, ends(f64::max)?);
-    let each = |of: &DeviceWaits<'_>| {
+    /// Its waits in words.
+    fn in_words(&self) -> String {
         let part = |ms: Option<f64>, what: &str| {
             ms.map(|ms| format!(", {} per {what}", latency(ms * 1e6)))
                 .unwrap_or_default()
         };
         format!(
-            "{} {} per write{}{}",
-            of.device,
-            latency(of.write_ms * 1e6),
-            part(of.flush_ms, "flush"),
-            part(of.read_ms, "read")
+            "{} {} per {}{}{}",
+            self.device,
+            latency(self.write_ms * 1e6),
+            self.request,
+            part(self.flush_ms, "flush"),
+            part(self.read_ms, "read")
         )
-    };
+    }
+
+    /// How busy it is, in words.
+    fn load(&self) -> String {
+        let util = self.util_pct.map(|pct| format!(", {pct:.1} % utilised"));
+        let queue = self
+            .queue
+            .map(|n| format!(", {n:.1} requests in its queue"));
+        [util, queue].into_iter().flatten().collect()
+    }
+}
+
+/// A log's device that is not slow beside others that are, by their reads too.
+fn beside_log(
+    log: &DeviceWaits<'_>,
+    all: &[DeviceWaits<'_>],
+    place: &str,
+    t: &Thresholds,
+) -> Option<Note> {
+    let slow_ms = t.write_mean_fair_ms.value;
+    let slowest = |of: &DeviceWaits<'_>| of.slowest_ms().max(of.read_ms.unwrap_or(0.0));
+    let is_slow = |of: &&DeviceWaits<'_>| !of.holds_log && slowest(of) >= slow_ms;
+    let mut slow: Vec<&DeviceWaits<'_>> = all.iter().filter(is_slow).collect();
+    slow.sort_by(|a, b| slowest(b).total_cmp(&slowest(a)));
+    let most = slowest(slow.first().filter(|_| log.slowest_ms() < slow_ms)?);
+    let others: Vec<String> = slow
+        .iter()
+        .map(|of| format!("{}{}", of.in_words(), of.load()))
+        .collect();
+    let claim = format!(
+        "the log's device is not slow, {} is: {}; {} ({place})",
+        if slow.len() == 1 {
+            "another one"
+        } else {
+            "what is beside it"
+        },
+        log.in_words(),
+        others.join("; ")
+    );
+    Some(
+        Note::of(&catalogue::DIAGNOSIS_STORAGE, Caution, claim)
+            .number("slow_devices", slow.len() as f64)
+            .number("slowest_ms", most)
+            .limit(format!("a mean of {slow_ms} ms"), &t.write_mean_fair_ms)
+            .advice(OTHER),
+    )
+}
+
+/// Devices of one table that write: all of them slow alike, or one alone.
+pub(super) fn of_devices(all: &[DeviceWaits<'_>], place: &str, t: &Thresholds) -> Option<Note> {
+    let slow_ms = t.write_mean_fair_ms.value;
+    if let Some(log) = all.iter().find(|of| of.holds_log) {
+        return beside_log(log, all, place, t);
+    }
+    let is_slow = |of: &&DeviceWaits<'_>| of.slowest_ms() >= slow_ms;
+    let slow: Vec<&DeviceWaits<'_>> = all.iter().filter(is_slow).collect();
+    let ends = |pick: fn(f64, f64) -> f64| slow.iter().map(|of| of.slowest_ms()).reduce(pick);
+    let (least, most) = (ends(f64::min)?, ends(f64::max)?);
+    let each = DeviceWaits::in_words;
     let (claim, weight, advice) = match slow.as_slice() {
         [one] if all.len() >= SLOW_MIN => {
             let others = all.iter().filter(|of| of.device != one.device);

@@ -58,8 +58,14 @@ const MEANS: &[&str] = &[
 fn means_alone(tables: Tables<'_>, notes: &mut Vec<Note>) {
     let has = |ids: &[&str]| tables.0.iter().any(|t| ids.contains(&t.id.as_str()));
     if has(MEANS) && !has(WITH_TAILS) {
-        let claim = "the evidence contains means and no histogram of log file sync: a mean hides \
-                     rare waits of a second";
+        let since = match has(&["system_event"]) && !has(&["system_event_change"]) {
+            true => ", and v$system_event counts from the start of the instance",
+            false => "",
+        };
+        let claim = format!(
+            "the evidence contains means and no histogram of log file sync: a mean hides rare waits of a \
+             second{since}"
+        );
         notes.push(Note::of(&catalogue::DIAGNOSIS_MEANS_ALONE, Info, claim));
     }
 }
@@ -253,30 +259,48 @@ fn tail_note(event: &str, of: &[Tail<'_>], table: &Table, t: &Thresholds) -> Opt
     )
 }
 
-/// Shares of snapshots or intervals; the worst one is named where it is far from the best.
+/// Shares of snapshots, intervals or instances; the worst one is first where it is far from the
+/// best.
 fn shares(known: &[&Tail<'_>], low: f64, high: f64) -> String {
     /// Times of the least share that the greatest one is.
     const FAR: f64 = 2.0;
     let all: f64 = known.iter().map(|tail| tail.waits).sum();
     let is_far = |tail: &&&Tail<'_>| known.len() > 1 && tail.over_pct == high && high >= FAR * low;
-    let worst = known.iter().find(is_far).map(|tail| {
-        format!(
-            "; {} has most: {} % of its {} waits, and {} % of them took over {} ms",
-            tail.snapshot,
-            show(high),
-            count(tail.waits as u64),
-            show(tail.over_half_pct),
-            TAIL_MS / 2.0
-        )
-    });
-    let range = match show(low) == show(high) {
-        true => show(high),
-        false => format!("from {} to {}", show(low), show(high)),
+    let Some(worst) = known.iter().find(is_far) else {
+        let range = match show(low) == show(high) {
+            true => show(high),
+            false => format!("from {} to {}", show(low), show(high)),
+        };
+        return format!(
+            "{range} % of {} waits took over {TAIL_MS} ms",
+            count(all as u64)
+        );
+    };
+    let others = known.iter().filter(|tail| tail.snapshot != worst.snapshot);
+    let waits: f64 = others.clone().map(|tail| tail.waits).sum();
+    let most = others.map(|tail| tail.over_pct).fold(0.0, f64::max);
+    let are_instances = known
+        .iter()
+        .all(|tail| tail.snapshot.starts_with("instance "));
+    let reason = match are_instances {
+        true => {
+            "; what it has for itself is the reason (node, path, redo logs), not storage that all share"
+        }
+        false => "",
+    };
+    let most = match most > 0.0 {
+        true => format!("at most {} %", show(most)),
+        false => "none".to_owned(),
     };
     format!(
-        "{range} % of {} waits took over {TAIL_MS} ms{}",
-        count(all as u64),
-        worst.unwrap_or_default()
+        "{}: {} % of its {} waits took over {TAIL_MS} ms, and {} % over {} ms; of the other {} {most} took over \
+         {TAIL_MS} ms{reason}",
+        worst.snapshot,
+        show(high),
+        count(worst.waits as u64),
+        show(worst.over_half_pct),
+        TAIL_MS / 2.0,
+        count(waits as u64),
     )
 }
 

@@ -2,12 +2,13 @@
 //! instead.
 
 use super::super::evidence::view::{Tables, lines, place};
+use super::super::latency::band;
 use super::super::note::Note;
-use super::super::{Info, catalogue};
+use super::super::{Caution, Info, catalogue};
 use super::checkpoint::counted;
 use crate::format::count;
 use crate::thresholds::Thresholds;
-use measure::imported::Table;
+use measure::imported::{Imported, NOT_DURABLE, Table};
 
 pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     without_flushes(tables, notes);
@@ -17,6 +18,22 @@ pub(super) fn collect(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>)
     }
     for table in tables.of("pg_stat_io") {
         notes.extend(untimed_io(table));
+    }
+}
+
+/// Settings, named in the evidence's own words, with which commits do not wait for a medium.
+pub(super) fn not_durable(imported: &Imported, notes: &mut Vec<Note>) {
+    for source in &imported.sources {
+        for (_, setting) in source.facts.iter().filter(|(key, _)| key == NOT_DURABLE) {
+            let claim = format!(
+                "{setting} of {}: commits are acknowledged before a medium has them, and a power cut can lose them",
+                source.file
+            );
+            notes.push(
+                Note::of(&catalogue::DIAGNOSIS_NO_FLUSH, Caution, claim)
+                    .advice("Set it back before it goes live; its times are no device's, so compare them with none."),
+            );
+        }
     }
 }
 
@@ -150,10 +167,22 @@ fn counts_alone(tables: Tables<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         let Some(table) = table.filter(|_| !is_timed) else {
             continue;
         };
-        let counted = match id {
+        let (counted, mean_ms) = match id {
             "mysql_status" => counted(tables, table, t),
-            _ => String::new(),
+            _ => (String::new(), None),
         };
+        if let Some(ms) = mean_ms {
+            let claim = format!(
+                "{what}{}, a mean hides rare long ones ({})",
+                counted,
+                place(table)
+            );
+            let claim = claim.replacen("; ", ": ", 1);
+            let weight = band(ms, t).0;
+            let note = Note::of(&catalogue::LATENCY_SOURCE, weight, claim);
+            notes.push(note.maybe("mean_ms", mean_ms).advice_if(weight >= Caution));
+            continue;
+        }
         let nothing = match counted.is_empty() {
             true => ": nothing of them can be judged",
             false => "",

@@ -64,6 +64,13 @@ fn standby_note(report: &ReportFigures<'_>, cost: &StandbyCost) -> Note {
 /// Means of log file parallel write and log file sync, and what a standby costs.
 type CommitParts<'a> = (EventWaits, EventWaits, Option<&'a StandbyCost>);
 
+/// What the acknowledgements of other instances took by the log writer's own statistic, ms; it is
+/// in microseconds.
+fn acknowledged_ms(report: &ReportFigures<'_>) -> Option<f64> {
+    let us = report.statistic("redo write broadcast ack time")?;
+    (us > 0.0).then_some(us / 1e3)
+}
+
 /// What the report's own figures show of the causes.
 fn causes(report: &ReportFigures<'_>, (write, sync, standby): CommitParts<'_>) -> Vec<Cause> {
     let mut out = Vec::new();
@@ -89,8 +96,11 @@ fn causes(report: &ReportFigures<'_>, (write, sync, standby): CommitParts<'_>) -
             "the log writer waits for the other instances' acknowledgement",
         ),
     ] {
-        if let Some(waits) = of_events(names) {
-            let per_write = waits.total_ms / write.waits;
+        let is_broadcast = names == &BROADCAST[..];
+        let acknowledged = || acknowledged_ms(report).filter(|_| is_broadcast);
+        let total_ms = of_events(names).map(|waits| waits.total_ms);
+        if let Some(total_ms) = total_ms.or_else(acknowledged) {
+            let per_write = total_ms / write.waits;
             out.push(Cause {
                 entry,
                 words: format!("{what}, {per_write:.2} ms per log write"),

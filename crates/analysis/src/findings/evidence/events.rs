@@ -129,6 +129,9 @@ fn averages_of_view(table: &Table, notes: &mut Vec<Note>) {
     let unit = UNITS.into_iter().rev().max_by_key(|unit| agree(*unit));
     let unit = unit.filter(|unit| agree(*unit) > 1).unwrap_or(UNITS[0]);
     let off: Vec<&ViewAverage<'_>> = known.iter().filter(|of| !fits(of, unit)).collect();
+    if unit != UNITS[0] && off.is_empty() {
+        notes.push(another_unit(unit, agree(unit), known.len(), table));
+    }
     let Some(first) = off.iter().max_by(|a, b| {
         let by = |of: &ViewAverage<'_>| (of.printed_ms / of.mean_ms / unit).ln().abs();
         by(a).total_cmp(&by(b))
@@ -147,6 +150,25 @@ fn averages_of_view(table: &Table, notes: &mut Vec<Note>) {
         (&agreed, sync_ms),
         table,
     ));
+}
+
+/// A column of averages in another unit than its heading says, in `agree` of `all` lines.
+fn another_unit(unit: f64, agree: usize, all: usize, table: &Table) -> Note {
+    let (times, other) = match unit {
+        0.1 => ("a tenth of", "hundredths of a second, not milliseconds"),
+        10.0 => ("ten times", "milliseconds, not hundredths of a second"),
+        1e-3 => ("a thousandth of", "seconds, not milliseconds"),
+        1e3 => ("a thousand times", "microseconds, not milliseconds"),
+        _ => ("a hundred times", "another unit than its heading says"),
+    };
+    let claim = format!(
+        "the column of averages is {times} the time over the waits in {agree} of {all} lines: it is in {other}; means \
+         here are of time and waits ({})",
+        place(table)
+    );
+    Note::of(&catalogue::EVIDENCE_AVERAGE, Caution, claim)
+        .number("factor", unit)
+        .number("lines", agree as f64)
 }
 
 /// The line that is furthest off and the others; in how many lines the unit agrees, in words, and

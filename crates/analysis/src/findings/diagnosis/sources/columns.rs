@@ -98,6 +98,20 @@ const TRANSACTIONS: SourceColumns = SourceColumns {
     cannot: "statements are in it, and a mean hides rare long ones: see pgbench -l, or pg_stat_io",
     ..SYNCS
 };
+const SQL_SERVER: SourceColumns = SourceColumns {
+    table: "sqlserver_waits",
+    change: "sqlserver_waits_change",
+    what: "SQL Server's log waits",
+    only: Some(("wait_type", &["WRITELOG", "PREEMPTIVE_OS_FLUSHFILEBUFFERS"])),
+    count: "waits",
+    mean: "mean_ms",
+    sum: "wait_ms",
+    longest: "max_ms",
+    processor: "signal_ms",
+    unit_ms: 1.0,
+    cannot: "waits are counted since the server's start, unless the listing is a difference",
+    ..SYNCS
+};
 pub(super) const SOURCES: &[SourceColumns] = &[
     SYNCS,
     SourceColumns {
@@ -119,16 +133,13 @@ pub(super) const SOURCES: &[SourceColumns] = &[
         who: "of",
         ..POSTGRES_IO
     },
+    SQL_SERVER,
     SourceColumns {
-        table: "sqlserver_waits",
-        what: "SQL Server's log waits",
-        only: Some(("wait_type", &["WRITELOG", "PREEMPTIVE_OS_FLUSHFILEBUFFERS"])),
-        count: "waits",
-        mean: "mean_ms",
-        longest: "max_ms",
-        processor: "signal_ms",
-        unit_ms: 1.0,
-        ..SYNCS
+        table: "sqlserver_waits_change",
+        change: "",
+        longest: "",
+        cannot: "a mean hides rare long ones",
+        ..SQL_SERVER
     },
     SourceColumns {
         table: "sqlserver_files",

@@ -4,7 +4,7 @@
 use super::super::super::evidence::view::lines;
 use super::super::figures::WAITS_MIN;
 use super::super::humps::two_groups;
-use super::times::{BESIDE, NOT_OF_LOG, SourceTimes};
+use super::times::{BESIDE, NOT_OF_LOG, OTHER_DEVICE, SourceTimes};
 use crate::format::latency;
 use measure::imported::Table;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn rank_of(label: &str) -> (u8, &'static str) {
     match found {
         _ if is_read => (NOT_OF_LOG, ""),
         Some((_, rank, what)) => (*rank, *what),
-        None => (3, ""),
+        None => (OTHER_DEVICE, ""),
     }
 }
 
@@ -140,6 +140,7 @@ impl Buckets {
 pub(super) fn of_table<'a>(
     table: &'a Table,
     of: &'static HistogramColumns,
+    log_device: Option<&str>,
 ) -> Vec<SourceTimes<'a>> {
     let mut all: BTreeMap<Vec<&str>, Buckets> = BTreeMap::new();
     for line in lines(table) {
@@ -165,6 +166,9 @@ pub(super) fn of_table<'a>(
         one(&key, &buckets, of, table)
     });
     let mut each: Vec<SourceTimes<'_>> = each.collect();
+    if let Some(device) = log_device {
+        beside_device(&mut each, device);
+    }
     let nearest = each.iter().map(|of| of.rank).min();
     for of in &mut each {
         // Synchronous writes are what a commit waits for where nothing is flushed.
@@ -175,6 +179,26 @@ pub(super) fn of_table<'a>(
     }
     through_a_cache(&mut each);
     each
+}
+
+/// Sets the histograms of the log's device apart from those of others.
+fn beside_device(each: &mut [SourceTimes<'_>], device: &str) {
+    let is_of = |of: &SourceTimes<'_>, name: &str| {
+        let mut words = of.who.split([' ', ',', '\'']);
+        words.any(|word| word == name)
+    };
+    if !each.iter().any(|of| is_of(of, device)) {
+        return;
+    }
+    for of in each
+        .iter_mut()
+        .filter(|of| of.rank > BESIDE && of.rank < NOT_OF_LOG)
+    {
+        (of.rank, of.cannot) = match is_of(of, device) {
+            true => (BESIDE, "it holds the log; data files may be there, too"),
+            false => (OTHER_DEVICE, "it does not hold the log"),
+        };
+    }
 }
 
 fn one<'a>(
@@ -210,6 +234,7 @@ fn one<'a>(
             .filter(|_| waits >= WAITS_MIN)
             .map(|(_, ms)| ("99 % under", ms)),
         longest_ms: buckets.all.last().map(|(_, ms, _)| *ms),
+        longest_from_ms: buckets.all.last().and_then(|(from, ..)| *from),
         more: format!("{}{groups}", median.unwrap_or_default()),
         cannot: match rank {
             NOT_OF_LOG => READS,

@@ -15,8 +15,12 @@ use measure::imported::Table;
 
 /// Notes of one table at most: the one that answers, and the slowest of the others.
 const NOTES_MAX: usize = 3;
+/// Times of the usual mean from which a handful of waits is a cost apart.
+const APART: f64 = 2.0;
 /// Rank of waits that say nothing of a log.
 pub(super) const NOT_OF_LOG: u8 = 4;
+/// Rank of waits of a device that does not hold the log.
+pub(super) const OTHER_DEVICE: u8 = 3;
 /// Rank of waits that a commit may wait for, beside those that it waits for.
 pub(super) const BESIDE: u8 = 1;
 
@@ -32,6 +36,8 @@ pub(super) struct SourceTimes<'a> {
     /// The percentile in words, and its time.
     pub(super) tail: Option<(&'static str, f64)>,
     pub(super) longest_ms: Option<f64>,
+    /// Where the bucket of the longest begins: `longest_ms` is its end.
+    pub(super) longest_from_ms: Option<f64>,
     /// What is written behind the figures.
     pub(super) more: String,
     pub(super) table: &'a Table,
@@ -56,6 +62,7 @@ impl<'a> SourceTimes<'a> {
             is_about: false,
             tail: None,
             longest_ms: None,
+            longest_from_ms: None,
             more: String::new(),
             table,
             is_sync: false,
@@ -81,7 +88,8 @@ impl<'a> SourceTimes<'a> {
     }
 
     fn has_outlier(&self) -> bool {
-        self.longest_ms.is_some_and(|ms| ms >= OUTLIER_MS)
+        let least = self.longest_from_ms.or(self.longest_ms);
+        least.is_some_and(|ms| ms >= OUTLIER_MS)
     }
 
     /// Too many of them are slow: the mean or the percentile of a sync, or a single one.
@@ -91,6 +99,12 @@ impl<'a> SourceTimes<'a> {
         let is_slow = is_over(self.mean_ms, t.write_mean_fair_ms.value)
             || is_over(tail, t.tail_p999_ms.value);
         self.rank < NOT_OF_LOG && (self.has_outlier() || self.is_sync && is_slow)
+    }
+
+    /// A device beside the log's, most of whose requests are not slow.
+    fn is_slow_device(&self, t: &Thresholds) -> bool {
+        let tail = self.tail.map(|(_, ms)| ms);
+        self.rank == OTHER_DEVICE && tail.is_some_and(|ms| ms >= t.tail_p999_ms.value)
     }
 
     /// Whether they are a rare cost beside `all` waits of their rank.
@@ -105,8 +119,12 @@ impl<'a> SourceTimes<'a> {
             true => "a mean of about",
             false => "a mean of",
         };
+        let longest = self.longest_from_ms.map_or_else(
+            || "the longest".to_owned(),
+            |from| format!("the longest from {} to", latency(from * 1e6)),
+        );
         let parts = [
-            self.longest_ms.map(|ms| time("the longest", ms)),
+            self.longest_ms.map(|ms| time(&longest, ms)),
             self.tail.map(|(name, ms)| time(name, ms)),
             self.mean_ms.map(|ms| time(mean, ms)),
         ];
@@ -116,6 +134,18 @@ impl<'a> SourceTimes<'a> {
             None => String::new(),
         };
         let banded = self.mean_ms.filter(|_| self.is_sync).map(|ms| band(ms, t));
+        let is_slow_one = banded
+            .as_ref()
+            .is_some_and(|(weight, _)| *weight >= Caution);
+        let most = self
+            .mean_ms
+            .filter(|_| is_slow_one)
+            .map_or_else(String::new, |ms| {
+                format!(
+                    ", at most {} per second one after another",
+                    crate::format::digits(1e3 / ms)
+                )
+            });
         let words = banded.as_ref();
         let words = words.map_or_else(String::new, |(_, words)| format!(", {words}"));
         let cannot = match self.cannot {
@@ -123,7 +153,7 @@ impl<'a> SourceTimes<'a> {
             cannot => format!("; {cannot}"),
         };
         let claim = format!(
-            "{}{}: {}{over}{words}{}{cannot}{}",
+            "{}{}: {}{over}{words}{most}{}{cannot}{}",
             self.what,
             named(&self.who),
             parts.join(", "),
@@ -180,12 +210,22 @@ pub(super) fn several(mut all: Vec<SourceTimes<'_>>, t: &Thresholds, notes: &mut
     };
     notes.push(first.note(t));
     let is_beside = |of: &SourceTimes<'_>| first.rank < BESIDE && of.rank == BESIDE;
-    let is_said = |of: &&&SourceTimes<'_>| of.is_slow(t) || is_beside(of);
+    let is_said = |of: &&&SourceTimes<'_>| of.is_slow(t) || is_beside(of) || of.is_slow_device(t);
     let mut others: Vec<&&SourceTimes<'_>> = others.iter().filter(is_said).collect();
     let by_worst = |of: &SourceTimes<'_>| if of.is_slow(t) { of.worst() } else { 0.0 };
     others.sort_by(|a, b| by_worst(b).total_cmp(&by_worst(a)));
     notes.extend(others.iter().take(NOTES_MAX - 1).map(|of| of.note(t)));
-    notes.extend(rare_cost(&rare, t));
+    let (apart, few): (Vec<_>, Vec<_>) = rare.into_iter().partition(|of| !of.rare.is_empty());
+    // A handful that takes as long as the others is no cost apart.
+    let is_apart = |of: &&&SourceTimes<'_>| {
+        of.has_outlier()
+            || of
+                .mean_ms
+                .zip(first.mean_ms)
+                .is_none_or(|(few, all)| few >= APART * all)
+    };
+    let few: Vec<_> = few.iter().filter(is_apart).copied().collect();
+    notes.extend([apart, few].iter().filter_map(|rare| rare_cost(rare, t)));
 }
 
 /// Slow waits that are a handful beside the others.
