@@ -14,6 +14,7 @@ mod nights;
 mod pairs;
 mod parts;
 mod series;
+mod sixth;
 mod sixty;
 mod third;
 

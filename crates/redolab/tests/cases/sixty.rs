@@ -14,6 +14,15 @@ pub(super) type Key = (
 /// What is read.
 const READ: &[Key] = &[
     (
+        "35-",
+        &[
+            "10.42 ms per write (largest mean of an interval 28.81 ms at 00:20:01)",
+            "sdc alone is slow",
+            "1.62 ms per request, read or write",
+        ],
+        &["sdb 1.62 ms per write", "12:20:01 PM", "4 intervals"],
+    ),
+    (
         "01-",
         &[
             "412,600",
@@ -237,7 +246,6 @@ const REFUSED: &[Key] = &[
         &["AWR report of a whole cluster", "awrrpti.sql"],
         &[],
     ),
-    ("35-", &["sar"], &[]),
     ("36-", &["vdbench"], &[]),
     ("37-", &["rados bench"], &[]),
     ("38-", &["DiskSpd"], &[]),

@@ -256,7 +256,7 @@ fn intervals_count_by_their_writes() {
     let exact = (30.0 * 200.0 + 29.0 * 50.0) / (30.0 * 1000.0 + 29.0);
     let (_, found) = each.expect("the mean wait of a write");
     assert!((found - exact).abs() < 1e-9, "{found} {exact}");
-    assert_eq!(device.weight, Weight::Info, "{}", device.claim);
+    assert_eq!(device.weight, Weight::Good, "{}", device.claim);
 }
 
 #[test]
