@@ -132,7 +132,6 @@ pub fn join(
     for (_, mut group) in groups {
         if let [first, second] = group[..]
             && is_named_backwards(&first.file, &second.file)
-            && growth(second, first).is_ok()
         {
             group.swap(0, 1);
             diagnostics.push(swapped(group[0], group[1]));
@@ -377,8 +376,8 @@ fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Di
 
 fn unnamed(first: &CounterListing) -> Diagnostic {
     let detail = format!(
-        "listings of {} do not name their instance: no counter goes back, so they were subtracted \
-         as listings of one instance",
+        "listings of {} do not name their instance: where no counter goes back they were \
+         subtracted as listings of one instance",
         first.view.title
     );
     note_at(first, "counters.no_instance", detail)
@@ -387,7 +386,7 @@ fn unnamed(first: &CounterListing) -> Diagnostic {
 /// Two listings were taken in the order that their names say.
 fn swapped(before: &CounterListing, after: &CounterListing) -> Diagnostic {
     let detail = format!(
-        "{} of {} is taken as the later listing, by its name and because no counter goes back then",
+        "{} of {} is taken as the later listing, by its name",
         after.view.title,
         quote(after.file.as_bytes()),
     );

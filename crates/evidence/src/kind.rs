@@ -172,7 +172,7 @@ const KINDS: &[Spec] = &[
     Spec {
         kind: Kind::ServerLog,
         name: "server-log",
-        looked_for: "`cannot allocate new log` of Oracle's alert log, or checkpoints and slow commits of PostgreSQL's",
+        looked_for: "log switches of Oracle's alert log, or checkpoints and slow commits of PostgreSQL's",
         is: |head| listing::is(Kind::ServerLog, head),
     },
     Spec {

@@ -326,9 +326,9 @@ const TOOLS: &[Tool] = &[
         &[&["\"NEWORD\"", "\"avg_ms\""]],
     ),
     (
-        "an alert log without a refused log switch or a warning of the log writer",
-        "import the log writer's own trace",
-        &[&["advanced to log sequence"], &["Starting ORACLE instance"]],
+        "a part of an alert log without a log switch or a warning of the log writer",
+        "import more of it, or the log writer's own trace",
+        &[&["Starting ORACLE instance"], &["Archived Log entry "]],
     ),
     (
         "text that names Oracle's waits, in which no table with known headings is",

@@ -343,7 +343,9 @@ fn histogram(evidence: &Imported, tables: Tables<'_>) -> Option<DocumentAnswer> 
     };
     let is_change = |l: &Line<'_>| l.text("snapshot").contains(" to ");
     // Counts since a start are no answer for the hours of several differences.
-    if writes().filter(is_change).count() > 1 {
+    // Nor are those of one instance for another one.
+    let is_instance = |l: &Line<'_>| l.text("snapshot").starts_with("instance ");
+    if writes().filter(is_change).count() > 1 || writes().filter(is_instance).count() > 1 {
         return None;
     }
     // A difference may be wrong: a listing of all waits is what it was made of.

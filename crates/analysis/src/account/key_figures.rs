@@ -48,6 +48,7 @@ pub fn key_figures(run: &Run) -> Vec<KeyFigure> {
 #[must_use]
 pub fn headline(run: &Run) -> Option<Section> {
     let subject = match &run.imported {
+        Some(evidence) if of_several(evidence) => return None,
         Some(evidence) => {
             let file = evidence.sources.first().map_or("", |source| &source.file);
             // The table of the evidence has the whole path.
@@ -82,6 +83,12 @@ pub fn headline(run: &Run) -> Option<Section> {
         }
     }
     is_known.then(|| Section::of("headline", title, "", Vec::new()))
+}
+
+/// Whether log file sync and log file parallel write are known of several reports: those of one are
+/// not those of all.
+fn of_several(evidence: &Imported) -> bool {
+    evidence.sources.len() > 1 && diagnosis::commit_waits(evidence).len() > 1
 }
 
 /// What the evidence has of the same figures; of several reports the first that has them.

@@ -20,9 +20,11 @@ const COLUMNS: [(&str, &str); 5] = [
 const REASON: usize = 3;
 const TIME: usize = 4;
 
-/// Whether a line is a refused switch.
+/// Whether a line is a switch, or a refused one.
 pub fn opens(line: &str) -> bool {
-    message(line, REFUSED).is_some()
+    message(line, REFUSED)
+        .or_else(|| message(line, SWITCHED))
+        .is_some()
 }
 
 /// Thread and sequence of a message.
@@ -35,12 +37,11 @@ fn message<'a>(line: &'a str, words: &str) -> Option<[&'a str; 2]> {
         .then_some(both)
 }
 
-/// The switches of a file; they are given where one was refused.
+/// The switches of a file.
 #[derive(Debug, Default)]
 pub struct AlertLog {
     stamp: SourcedCell,
     rows: Vec<(u64, [SourcedCell; COLUMNS.len()])>,
-    has_refused: bool,
 }
 
 impl AlertLog {
@@ -56,7 +57,6 @@ impl AlertLog {
             let (none, stamp) = (SourcedCell::blank, self.stamp.clone());
             self.rows
                 .push((number, [thread, sequence, stamp, none(), none()]));
-            self.has_refused = true;
         } else if let Some(both) = message(line, SWITCHED) {
             let both = both.map(|word| source.cell(word));
             match last.filter(|(_, row)| row.iter().zip(&both).all(|(a, b)| a.cell == b.cell)) {
@@ -80,7 +80,7 @@ impl AlertLog {
     /// Ends the file.
     pub fn end(&mut self, sheets: &mut Sheets) {
         let first = self.rows.first().map(|(line, _)| *line);
-        let Some(first) = first.filter(|_| self.has_refused) else {
+        let Some(first) = first else {
             return;
         };
         let table = sheets.open("log_switches", "Alert log: log switches", first, &COLUMNS);
@@ -117,6 +117,6 @@ mod tests {
             words(0)
         );
         assert!(words(0)[TIME].contains("Tue Mar 12") && words(1)[TIME] == "Blank");
-        assert_eq!((log.rows.len(), log.has_refused), (2, true));
+        assert_eq!(log.rows.len(), 2);
     }
 }

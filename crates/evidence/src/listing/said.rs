@@ -70,6 +70,8 @@ const BEGINS: [&str; 9] = [
 /// What was said, with the first line that says it.
 #[derive(Debug, Default)]
 pub struct SaidBeside {
+    /// The end of the lines before, where it names a log and no device yet.
+    open: String,
     devices: BTreeMap<String, u64>,
     settings: BTreeMap<String, u64>,
 }
@@ -88,18 +90,29 @@ impl SaidBeside {
                 self.settings.entry(setting).or_insert(number);
             }
         }
-        if !QUICK.iter().any(|word| word.is_in(bytes)) {
+        let is_about = QUICK.iter().any(|word| word.is_in(bytes));
+        if self.open.is_empty() && !is_about {
             return;
         }
-        let lower = line.to_ascii_lowercase();
-        let separated = lower.replace(" and ", ",").replace(" but ", ",");
-        for clause in separated
-            .split([',', ';', '(', ')'])
-            .flat_map(|part| part.split(". "))
-        {
+        let lower = line.trim().to_ascii_lowercase();
+        let whole = format!("{} {lower}", std::mem::take(&mut self.open));
+        let plain = without_brackets(&whole);
+        let separated = plain.replace(" and ", ",").replace(" but ", ",");
+        let clauses = separated
+            .split([',', ';'])
+            .flat_map(|part| part.split(". "));
+        let mut last = "";
+        for clause in clauses {
+            last = clause;
             if let Some(device) = of_clause(clause) {
                 self.devices.entry(device.to_owned()).or_insert(number);
+                last = "";
             }
+        }
+        // A sentence may go on in the next line.
+        let goes_on = !lower.is_empty() && !lower.ends_with('.') && words_of(last).any(is_log);
+        if goes_on && last.len() < LINE_MAX / 2 {
+            last.clone_into(&mut self.open);
         }
     }
 
@@ -210,13 +223,37 @@ fn is_part_of(device: &str, disk: &str) -> bool {
     disk.len() > 2 && number.is_some_and(is_number)
 }
 
+/// The words of a clause.
+fn words_of(clause: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
+    let words = clause.split(move |c: char| !is_part(c));
+    words.filter(|w| !w.is_empty())
+}
+
+/// Whether a word is of a log.
+fn is_log(word: &str) -> bool {
+    word.split('/').any(|part| LOGS.contains(&part))
+}
+
+/// A text without what is in brackets.
+fn without_brackets(text: &str) -> String {
+    let mut depth = 0_u32;
+    let kept = text.chars().filter(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        false
+    });
+    kept.collect()
+}
+
 /// The one device that a clause about a log names.
 fn of_clause(clause: &str) -> Option<&str> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
-    let words = clause
-        .split(|c: char| !is_part(c))
-        .filter(|w| !w.is_empty());
-    let words: Vec<&str> = words.map(|w| w.trim_start_matches("/dev/")).collect();
+    let words: Vec<&str> = words_of(clause)
+        .map(|w| w.trim_start_matches("/dev/"))
+        .collect();
     // A mount point names a log, too: `/dev/sdb1 /pgwal`.
     let parts = || words.iter().flat_map(|w| w.split('/'));
     let has = |of: &[&str]| parts().any(|w| of.contains(&w));

@@ -122,7 +122,7 @@ const REFUSED: &[(&str, &str)] = &[
         ".hlog",
     ),
     (
-        "2024-03-14T10:00:00+01:00\nThread 1 advanced to log sequence 1234 (LGWR switch)\n",
+        "2024-03-14T10:00:00+01:00\nARC0 (PID:4150): Archived Log entry 77120 added for T-1.S-88409\n",
         "alert log",
     ),
     (

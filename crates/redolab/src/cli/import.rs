@@ -47,8 +47,8 @@ pub(crate) struct ImportArgs {
     /// Wait event that --csv prints
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
-    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
-    /// that iostat shows]
+    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the one
+    /// that the files' own words name, else the only one that iostat shows]
     #[arg(long, value_name = "NAME")]
     log_device: Option<String>,
     /// Offset from UTC of a file whose times have none, such as lg00.trc=+02:00; kept with the

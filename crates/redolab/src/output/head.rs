@@ -12,8 +12,10 @@ use analysis::account::run::NO_NEED;
 use measure::judgement::Weight;
 use measure::run::Run;
 
-/// Lines for the reason of the verdict at most; the findings have it whole.
-const WHY_LINES: usize = 3;
+/// Lines for the reason of the verdict at most, and for each sentence about evidence; the findings
+/// have them whole.
+const WHY_LINES: usize = 2;
+const EVIDENCE_LINES: usize = 3;
 
 /// The first lines of the account of `run`.
 #[must_use]
@@ -25,7 +27,12 @@ pub fn head(account: &Account, run: &Run, style: Style) -> String {
         let mut out = format!("{}\n", caption(run));
         if run.imported.is_some() {
             wrap(&mut out, "", &answer.words, width);
-            out.extend(answer.why.iter().map(|why| clipped(why, width)));
+            out.extend(
+                answer
+                    .why
+                    .iter()
+                    .map(|why| clipped(why, width, EVIDENCE_LINES)),
+            );
             let axes = answer
                 .axes
                 .iter()
@@ -49,7 +56,7 @@ pub fn head(account: &Account, run: &Run, style: Style) -> String {
         out = out.replacen("   performance: ", "\n  performance: ", 1);
     }
     let mut why = answer.why.iter();
-    out.extend(why.next().map(|why| clipped(why, width)));
+    out.extend(why.next().map(|why| clipped(why, width, WHY_LINES)));
     why.for_each(|why| wrap(&mut out, "  ", why, width));
     let need = answer.axis(NEED).filter(|need| *need != NO_NEED);
     if let Some(need) = need {
@@ -86,18 +93,14 @@ pub fn head(account: &Account, run: &Run, style: Style) -> String {
 }
 
 /// A reason of a few lines; what is cut ends with an ellipsis.
-fn clipped(why: &str, width: usize) -> String {
+fn clipped(why: &str, width: usize, most: usize) -> String {
     let mut whole = String::new();
     wrap(&mut whole, "  ", why, width);
     let lines: Vec<&str> = whole.lines().collect();
-    if lines.len() <= WHY_LINES {
+    if lines.len() <= most {
         return whole;
     }
-    let mut kept: Vec<String> = lines
-        .iter()
-        .take(WHY_LINES)
-        .map(|l| (*l).to_owned())
-        .collect();
+    let mut kept: Vec<String> = lines.iter().take(most).map(|l| (*l).to_owned()).collect();
     if let Some(last) = kept.last_mut() {
         let cut: String = last.chars().take(width.saturating_sub(4)).collect();
         *last = format!("{} ...", cut.trim_end());

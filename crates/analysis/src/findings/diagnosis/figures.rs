@@ -124,8 +124,11 @@ impl<'a> ReportFigures<'a> {
     }
 
     /// An event's share of DB time in percent.
+    /// Nothing is known where idle waits are among the events: the shares are of their sum.
     pub(in crate::findings) fn db_time_pct(&self, name: &str) -> Option<f64> {
-        self.db_time.get(name).copied()
+        let is_idle = |(event, pct): (&&str, &f64)| event.ends_with(" idle") && *pct > 0.0;
+        let has_idle = self.db_time.iter().any(is_idle);
+        self.db_time.get(name).copied().filter(|_| !has_idle)
     }
 
     /// All shares of DB time in percent, by event; DB CPU is one.

@@ -151,33 +151,38 @@ fn frequent(table: &Table, t: &Thresholds) -> Note {
 /// Commits over the limit of PostgreSQL's log, and how many of them overlap with the time in which
 /// a checkpoint synchronises its files.
 fn slow_commits(table: &Table, checkpoints: &[Line<'_>], t: &Thresholds) -> Option<Note> {
-    let phase = |line: &Line<'_>| {
-        let length = line.number("total_s")? - line.number("write_s")?;
-        Some((time(line, "time")?, length))
+    let overlaps = |checkpoint: &Line<'_>, commit: &Line<'_>| {
+        let length = checkpoint.number("total_s")? - checkpoint.number("write_s")?;
+        let took_s = commit.number("took_ms").unwrap_or(0.0) / 1e3;
+        let to_end = seconds(time(commit, "time")?, time(checkpoint, "time")?);
+        Some(-took_s <= to_end && to_end <= length)
     };
-    let phases: Vec<(DateTime, f64)> = checkpoints.iter().filter_map(phase).collect();
-    let is_within = |line: &Line<'_>| {
-        let took_s = line.number("took_ms").unwrap_or(0.0) / 1e3;
-        let to_end = |complete| Some(seconds(time(line, "time")?, complete));
-        let overlaps = |s: f64, length: f64| -took_s <= s && s <= length;
-        let mut each = phases.iter();
-        each.any(|(end, length)| to_end(*end).is_some_and(|s| overlaps(s, *length)))
-    };
-    let within = lines(table).filter(is_within).count();
-    let took = || lines(table).filter_map(|line| line.number("took_ms"));
+    let commits: Vec<Line<'_>> = lines(table).collect();
+    let both =
+        |checkpoint: &Line<'_>, commit: &Line<'_>| overlaps(checkpoint, commit) == Some(true);
+    let is_within = |commit: &&Line<'_>| checkpoints.iter().any(|of| both(of, commit));
+    let within = commits.iter().filter(is_within).count();
+    let has_commits = |of: &&Line<'_>| commits.iter().any(|commit| both(of, commit));
+    let holding: Vec<&Line<'_>> = checkpoints.iter().filter(has_commits).collect();
+    let took = || commits.iter().filter_map(|line| line.number("took_ms"));
     let ([least, longest], sum) = (ends(took())?, took().sum::<f64>());
     let explains = within as f64 >= HALF * table.rows.len() as f64;
-    let of = |key: &'static str| ends(checkpoints.iter().filter_map(|line| line.number(key)));
+    let of = |key: &'static str| ends(holding.iter().filter_map(|line| line.number(key)));
+    let all = crate::format::plural(checkpoints.len() as u64, "checkpoint");
     let cause = match of("sync_s").zip(of("longest_s")) {
-        None => "no checkpoint is in this log".to_owned(),
+        None if checkpoints.is_empty() => "no checkpoint is in this log".to_owned(),
+        None => format!("none is in the sync phase of one of {all}, which does not explain them"),
         Some(([low, high], [_, file])) => format!(
             "{within} of them are in the sync phase at the end of {} ({} to {}, the longest file {}){}",
-            crate::format::plural(checkpoints.len() as u64, "checkpoint"),
+            match holding.len() == checkpoints.len() {
+                true => all,
+                false => format!("{} of {all}", holding.len()),
+            },
             latency(low * 1e9),
             latency(high * 1e9),
             latency(file * 1e9),
             match explains {
-                true => ": the fsyncs of data files keep the log's device busy",
+                true => ": the fsyncs of data files keep the log's device busy, if both are on it",
                 false => ", which does not explain them",
             }
         ),

@@ -48,10 +48,24 @@ pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Ve
         |(name, waits): &(&str, EventWaits)| format!("{name} {}", latency(waits.mean_ms() * 1e6));
     let each: Vec<String> = known.iter().map(each).collect();
     let own = latency(write.mean_ms() * 1e6);
+    // The control file is often on the volume of the log.
+    let of_data = known
+        .iter()
+        .filter(|(name, _)| !name.starts_with("control"));
+    let means = of_data.map(|(_, waits)| waits.mean_ms());
+    let slowest = means.fold(0.0, f64::max);
     let (claim, weight, advice) = match slow {
         0 if !known.is_empty() => (
             format!(
                 "the log's device or its path alone is slow: {WRITE} takes {own}, and {}",
+                each.join(", ")
+            ),
+            Info,
+            ALONE,
+        ),
+        n if n > 0 && slowest > 0.0 && write.mean_ms() > ALIKE * slowest => (
+            format!(
+                "the log writes are slower by far than data files: {WRITE} takes {own}, and {}",
                 each.join(", ")
             ),
             Info,
