@@ -23,6 +23,8 @@ const TEST_S: u64 = 600;
 const LONGER: &[(&str, u64)] = &[
     // The proof watches a quiet machine for ten minutes.
     ("canary", 900),
+    // A calibration fits a model in a debug build: a minute and a half where nothing else runs.
+    ("cli", 1500),
 ];
 /// A program is ended after so many times the limit of one test.
 const PROGRAM_TIMES: u32 = 4;

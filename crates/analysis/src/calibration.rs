@@ -335,13 +335,14 @@ impl CalibrationFacts {
         )
     }
 
-    /// The error that most judged cells do not exceed, percent; `None` where too few of those that
-    /// were drawn repeat.
+    /// The error that most judged cells between the fitted ones do not exceed, percent; `None`
+    /// where too few of those that were drawn repeat. What lies beyond is called extrapolated.
     #[must_use]
     pub fn held_error_pct(&self) -> Option<f64> {
-        let judged = self.judged.iter().filter(|cell| cell.is_judged());
+        let between = self.judged.iter().filter(|cell| !cell.predicted.beyond);
+        let judged = between.clone().filter(|cell| cell.is_judged());
         let errors: Vec<f64> = judged.map(|cell| cell.off_pct(|f| f.per_s)).collect();
-        let enough = errors.len() as f64 >= JUDGED_PART * self.judged.len() as f64;
+        let enough = errors.len() as f64 >= JUDGED_PART * between.count() as f64;
         held_error(&errors).filter(|_| enough)
     }
 }

@@ -50,7 +50,7 @@ fn answer(of: &CalibrationFacts) -> AccountAnswer {
     }
     let words = match of.held_error_pct() {
         Some(pct) => format!(
-            "A model: {} of commits/s off in most cells that it had predicted",
+            "A model: commits/s at most {} off in 85 of 100 cells that it had predicted",
             words::percent(pct)
         ),
         None => "A model whose error is not known: too few of the cells that it predicted repeat"
