@@ -321,7 +321,7 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         let on = run_on(&address, &[]);
         // The server is asked for its waits now and then; one that does not flush is soon done.
         let is_late = settings.iter().any(|setting| setting.ends_with("=off"));
-        let commits = if is_late { "5000" } else { "80" };
+        let commits = if is_late { "5000" } else { "400" };
         let rows = ["--commits", commits, "--jobs", "2"];
         let run = place.run(&[&on[..], &rows].concat()).json();
         let expected = (expected.0.to_owned(), expected.1.to_owned());
