@@ -294,7 +294,7 @@ impl Reading {
             None => {
                 self.head.extend_from_slice(&rest);
                 if let Err(refused) = self.choose(true) {
-                    // A mail beside a listing is no evidence, but may name the log's device.
+                    // A mail beside a listing is not read, but may name the log's device.
                     let said = crate::listing::said_in(&self.head, &self.source.file);
                     out.log_devices.extend(said);
                     return Err(refused);

@@ -3,6 +3,7 @@
 //!
 //! Invariant: a clause counts that names a log and one device, and denies nothing.
 
+use crate::number::decimal;
 use crate::quick::QuickWord;
 use measure::imported::{Cell, Diagnostic, NOT_DURABLE, Severity, Table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +81,7 @@ impl SaidBeside {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64) {
         let bytes = line.as_bytes();
-        if bytes.len() > LINE_MAX || self.devices.len() == DEVICES_MAX {
+        if bytes.len() > LINE_MAX {
             return;
         }
         for (quick, name, values) in &SETTINGS {
@@ -90,12 +91,24 @@ impl SaidBeside {
                 self.settings.entry(setting).or_insert(number);
             }
         }
+        let open = std::mem::take(&mut self.open);
         let is_about = QUICK.iter().any(|word| word.is_in(bytes));
-        if self.open.is_empty() && !is_about {
+        if (open.is_empty() && !is_about) || self.devices.len() == DEVICES_MAX {
             return;
         }
         let lower = line.trim().to_ascii_lowercase();
-        let whole = format!("{} {lower}", std::mem::take(&mut self.open));
+        // A row of figures goes on with no sentence.
+        let has_figures = || {
+            lower
+                .split_whitespace()
+                .any(|w| decimal(w).parse::<f64>().is_ok())
+        };
+        let begun = if open.is_empty() || has_figures() {
+            ""
+        } else {
+            &open
+        };
+        let whole = format!("{begun} {lower}");
         let plain = without_brackets(&whole);
         let separated = plain.replace(" and ", ",").replace(" but ", ",");
         let clauses = separated
@@ -109,8 +122,9 @@ impl SaidBeside {
                 last = "";
             }
         }
-        // A sentence may go on in the next line.
-        let goes_on = !lower.is_empty() && !lower.ends_with('.') && words_of(last).any(is_log);
+        // A sentence may go on in the next line, and no further.
+        let ends = lower.is_empty() || lower.ends_with('.') || !begun.is_empty();
+        let goes_on = !ends && words_of(last).any(is_log);
         if goes_on && last.len() < LINE_MAX / 2 {
             last.clone_into(&mut self.open);
         }
@@ -267,7 +281,27 @@ fn of_clause(clause: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_clause, setting_of};
+    use super::{SaidBeside, of_clause, setting_of};
+
+    #[test]
+    fn a_sentence_goes_on_in_the_next_line_and_a_table_is_none() {
+        let said = |text: &str| {
+            let mut said = SaidBeside::default();
+            text.lines()
+                .zip(1..)
+                .for_each(|(line, n)| said.line(line, n));
+            said.devices().map(|(device, _)| device).collect::<Vec<_>>()
+        };
+        let mail = "the redo logs\n(all groups) are on nvme2n1, data files on sdb";
+        assert_eq!(said(mail), ["nvme2n1"]);
+        for table in [
+            "redo log disk:\nDevice r/s w/s\nsdb 1.0 2.0\nsdc 3.0 4.0",
+            "log file sync\nsdb 0.00 310.20",
+            "log file sync\n\nsdb is slow",
+        ] {
+            assert_eq!(said(table), Vec::<String>::new(), "{table}");
+        }
+    }
 
     #[test]
     fn settings_that_give_up_durability_are_found_where_they_are_set() {

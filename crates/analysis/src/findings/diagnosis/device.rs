@@ -90,11 +90,11 @@ impl Waits {
 
     /// Of writes; of all requests where writes are not counted apart, as in `sar -d`.
     fn of_writes(lines: &[Line<'_>]) -> Waits {
-        let writes = Waits::of(lines, ["writes_per_s", "writes"], await_of);
-        match counts_writes(lines) {
-            true => writes,
-            false => Waits::of(lines, [REQUESTS, REQUESTS], await_of),
-        }
+        let keys = match counts_writes(lines) {
+            true => ["writes_per_s", "writes"],
+            false => [REQUESTS; 2],
+        };
+        Waits::of(lines, keys, await_of)
     }
 
     /// The mean of all of them, in ms.
@@ -138,8 +138,9 @@ impl<'a> DeviceSamples<'a> {
     /// Its mean writes per second, or in each interval where there are no rates; its requests where
     /// writes are not counted apart.
     fn writes(&self) -> f64 {
-        let mut each = ["writes_per_s", "writes", REQUESTS].map(|key| mean(&self.values(key)));
-        each.iter_mut().find_map(Option::take).unwrap_or(0.0)
+        let keys = ["writes_per_s", "writes", REQUESTS];
+        let known = keys.iter().find_map(|key| mean(&self.values(key)));
+        known.unwrap_or(0.0)
     }
 
     /// Whether it has so many writes that their waits say something.
@@ -303,11 +304,14 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     parts.extend(wait.map(|ms| each_write(samples, ms, waits.longest_ms())));
     let flush = samples.flushes().mean_ms();
     parts.extend(flush.map(|ms| {
-        let most = crate::format::digits(1e3 / ms);
-        format!(
-            "{} ms per flush, so at most {most} flushes/s one after another",
-            show(ms)
-        )
+        let most = match ms > 0.0 {
+            true => format!(
+                ", so at most {} flushes/s one after another",
+                crate::format::digits(1e3 / ms)
+            ),
+            false => String::new(),
+        };
+        format!("{} ms per flush{most}", show(ms))
     }));
     let reads = mean(&samples.values("reads_per_s"));
     let writes = mean(&samples.values("writes_per_s"));

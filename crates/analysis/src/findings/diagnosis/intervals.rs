@@ -3,11 +3,11 @@
 //!
 //! Invariant: intervals are of one instance, and of listings whose times are known.
 
-use super::super::evidence::view::{Tables, lines};
+use super::super::evidence::view::{Line, Tables, lines};
 use super::figures::ReportFigures;
 use jiff::civil::DateTime;
 use measure::imported::Table;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tables of differences that have figures of an interval.
 const CHANGES: [&str; 2] = ["system_event_change", "sysstat_change"];
@@ -66,6 +66,15 @@ fn of_file(name: &str) -> Option<DateTime> {
 pub(super) fn instance(table: &Table) -> &str {
     let of = table.title.split_once(OF).map_or("", |(_, of)| of);
     of.strip_prefix(" of ").unwrap_or_default()
+}
+
+/// How many stretches between two listings a table of differences has.
+pub(super) fn stretches(table: &Table) -> usize {
+    let ends = |line: Line<'_>| [line.text("from"), line.text("to")].map(str::to_owned);
+    lines(table)
+        .map(ends)
+        .collect::<BTreeSet<[String; 2]>>()
+        .len()
 }
 
 /// The intervals of each instance that has enough of them.

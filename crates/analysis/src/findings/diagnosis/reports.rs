@@ -27,15 +27,19 @@ fn instance_of(table: &Table, line: &Line<'_>, of_several: bool) -> String {
     }
 }
 
-/// The last listing of `v$system_event` of each instance, by the number of its table.
-fn last_listings(tables: Tables<'_>) -> BTreeMap<String, usize> {
+/// The listings of `v$system_event` of each instance, by the numbers of their tables.
+fn listings_of(tables: Tables<'_>) -> BTreeMap<String, BTreeSet<usize>> {
     let all = tables.0.iter().enumerate();
     let listings = all.filter(|(_, table)| table.id == "system_event");
-    let each = listings.flat_map(|(number, table)| {
+    let mut out: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for (number, table) in listings {
         let of_several = is_of_several(table);
-        lines(table).map(move |line| (instance_of(table, &line, of_several), number))
-    });
-    each.collect()
+        for line in lines(table) {
+            let of = out.entry(instance_of(table, &line, of_several));
+            of.or_default().insert(number);
+        }
+    }
+    out
 }
 
 /// Whether a listing has lines of several instances.
@@ -51,8 +55,21 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
     let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let changes = tables.of("system_event_change");
-    let changed: BTreeSet<&str> = changes.map(intervals::instance).collect();
-    let last = last_listings(tables);
+    let changed: BTreeMap<&str, usize> = changes
+        .map(|table| (intervals::instance(table), intervals::stretches(table)))
+        .collect();
+    let listings = listings_of(tables);
+    // Since the start: an interval of it is known, or it ended with a restart. The last one is
+    // judged where it was not subtracted.
+    let is_passed = |instance: &str, number: usize| {
+        let of = listings.get(instance);
+        let is_last = of.and_then(BTreeSet::last) == Some(&number);
+        let count = of.map_or(0, BTreeSet::len);
+        match changed.get(instance) {
+            Some(stretches) => !is_last || stretches + 1 == count,
+            None => !changed.is_empty() && !is_last,
+        }
+    };
     let intervals = intervals::of(tables);
     let is_in = |table: &Table| {
         let instance = Some(intervals::instance(table));
@@ -74,9 +91,7 @@ pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<
         let of_several = is_of_several(table);
         for line in lines(table) {
             let instance = instance_of(table, &line, of_several);
-            // Since the start, of which an interval is known, or which ended with a restart.
-            let is_older = !changed.is_empty() && last.get(&instance) != Some(&number);
-            if table.id == "system_event" && (changed.contains(instance.as_str()) || is_older) {
+            if table.id == "system_event" && is_passed(&instance, number) {
                 continue;
             }
             let at = *places.entry((file, instance.clone())).or_insert_with(|| {

@@ -13,11 +13,11 @@ mod times;
 
 use super::super::evidence::view::{Line, Tables, lines};
 use super::super::note::Note;
+use super::intervals::stretches;
 use crate::thresholds::Thresholds;
 use columns::{SOURCES, SourceColumns};
 use histograms::HISTOGRAMS;
 use measure::imported::Table;
-use std::collections::BTreeSet;
 use times::{SourceTimes, several};
 
 pub(super) fn collect(
@@ -83,12 +83,7 @@ fn compared(all: &mut [SourceTimes<'_>], tables: Tables<'_>, table: &str) {
 
 /// Whether each listing of a view is part of a difference: n listings of an instance have n - 1.
 fn is_subtracted(tables: Tables<'_>, of: &SourceColumns) -> bool {
-    let stretches = |table: &'_ Table| {
-        let ends = |line: Line<'_>| [line.text("from"), line.text("to")].map(str::to_owned);
-        let all: BTreeSet<[String; 2]> = lines(table).map(ends).collect();
-        all.len() + 1
-    };
-    let listings: usize = tables.of(of.change).map(stretches).sum();
+    let listings: usize = tables.of(of.change).map(|table| stretches(table) + 1).sum();
     let is_timed = tables.lines(of.change).any(|line| of.has_time(&line));
     is_timed && tables.of(of.table).count() == listings
 }
